@@ -5,7 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { type Check, oneOf, optionsChecker, orFunction } from '../options.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
-import { asList, isObject } from '../view/untrusted-json.ts'
+import { asList, isObject, ownOf } from '../view/untrusted-json.ts'
 import { quoteValue, type Wanted, wantedOf } from './plain-scorers.ts'
 import type { ScoreResult, Scorer } from './score.ts'
 import type { Trial, TrialCall } from './trial.ts'
@@ -129,7 +129,7 @@ function fitArgs({ args: found }: TrialCall, { args: wanted }: FullCall, mode: A
 /** Objects may have more fields than were wanted, at any depth. */
 function hasAll(found: Json | undefined, wanted: Json): boolean {
   if (!isObject(wanted)) return found !== undefined && canonicalJson(found) === canonicalJson(wanted)
-  return isObject(found) && Object.entries(wanted).every(([name, value]) => hasAll(found[name], value))
+  return isObject(found) && Object.entries(wanted).every(([name, value]) => hasAll(ownOf(found, name), value))
 }
 
 function callName(call: TrialCall | undefined): string {

@@ -5,8 +5,9 @@ import type { Json } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Session } from '../sessions/verbs.ts'
 import { CallLog } from '../view/call-log.ts'
+import { isChildId } from '../view/ids.ts'
 import { textOf } from '../view/shown-text.ts'
-import type { EvalCase } from './eval-case.ts'
+import { type EvalCase, whyNotCaseId } from './eval-case.ts'
 
 /** What `caseOf` finds in a session. A scorer takes of it what it needs: `calls(({ expected }) => expected.calls)`. */
 export type CaseExpectation = {
@@ -26,14 +27,20 @@ export async function caseOf(session: Session, id?: string): Promise<EvalCase> {
   return caseOfLog(session.id, events, id)
 }
 
-/** The same from the events of a session. Pure, so a page can do it too. */
+/**
+ * The same from the events of a session. Pure, so a page can do it too. Reports of children and grades of an outcome are
+ * messages that nobody wrote. The task of a child is what it was asked.
+ */
 export function caseOfLog(session: string, events: readonly Event[], id?: string): EvalCase {
-  const said = events.flatMap((event) => (event.type === 'user.message' ? [textOf(event.parts)] : []))
-  const input = said.filter((text) => text.trim() !== '')
+  const messages = events.filter((event) => event.type === 'user.message')
+  const said = messages.filter(({ by }, i) => i === 0 || isChildId(session) || !by?.startsWith('session:'))
+  const input = said.map(({ parts }) => textOf(parts)).filter((text) => text.trim() !== '')
   if (input.length === 0)
     throw new Fault('invalid_input', `Session ${session} has no message with a text, so it cannot be a case.`)
   const [only] = input
-  const name = (id ?? session.replace(/[^A-Za-z0-9_-]+/g, '-')).slice(0, 60)
+  const name = id ?? session.replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 60)
+  const wrong = whyNotCaseId(name, 'id', 'a case')
+  if (wrong !== null) throw new Fault('invalid_input', `The id of a case ${wrong}.`)
   const expected = expectationIn(events) as unknown as Json
   return { id: name, input: input.length === 1 && only !== undefined ? only : input, expected, recording: session }
 }

@@ -1,7 +1,7 @@
 // Two runs of a suite side by side: the mean difference of the cases that both have, and whether it is one. Pure.
 import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { countCase, type EvalReport } from './report.ts'
+import { countCase, type EvalReport, readReport } from './report.ts'
 import { CASES_MIN, type Interval, meanInterval, meanOf } from './statistics.ts'
 
 export type DifferenceWord = 'better' | 'worse' | 'no difference seen'
@@ -20,10 +20,11 @@ export type ReportComparison = Frozen<{
   cost: Frozen<{ before: number; after: number }>
 }>
 
-type Compared = Pick<EvalReport, 'suite' | 'cases' | 'cost'>
+type Compared = Pick<EvalReport, 'version' | 'suite' | 'cases' | 'counts' | 'cost'>
 
-/** Both must be of one suite. A paired t test on the means of the cases says whether there is a difference. */
+/** Both must be reports of one suite. A paired t test on the means of the cases says whether there is a difference. */
 export function compare(before: Compared, after: Compared): ReportComparison {
+  for (const each of [before, after]) readReport(each)
   if (before.suite !== after.suite)
     throw new Fault('invalid_input', `"${before.suite}" and "${after.suite}" are two suites, and cannot be compared.`)
   const earlier = ratesOf(before)

@@ -2,7 +2,6 @@
 import type { Frozen, Json } from '../kernel/content.ts'
 import { type Check, listCheck, nonEmptyCheck, optionsChecker, requiredCheck } from '../options.ts'
 import { jsonRecord } from '../tools/core/plain-values.ts'
-import { whyNotCaseId } from './eval-ids.ts'
 
 /** One thing to try. It is plain JSON, so it can stand in a file. */
 export type EvalCase = Frozen<{
@@ -16,6 +15,9 @@ export type EvalCase = Frozen<{
   recording?: string
 }>
 
+const CASE = /^[A-Za-z0-9_-]{1,60}$/
+export const whyNotCaseId: Check = (value) =>
+  typeof value === 'string' && CASE.test(value) ? null : 'must be 1 to 60 letters, digits, "_" or "-"'
 const inputCheck: Check = (value, name, of) => {
   if (!Array.isArray(value)) return nonEmptyCheck(value, name, of)
   return value.length === 0 ? 'must have at least one text' : listCheck(nonEmptyCheck)(value, name, of)

@@ -5,13 +5,10 @@ import type { Check } from '../options.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 
 const SUITE = /^[A-Za-z0-9_-]{1,40}$/
-const CASE = /^[A-Za-z0-9_-]{1,60}$/
 const HASH_CHARS = 12
 
 export const whyNotSuiteName: Check = (value) =>
   typeof value === 'string' && SUITE.test(value) ? null : 'must be 1 to 40 letters, digits, "_" or "-"'
-export const whyNotCaseId: Check = (value) =>
-  typeof value === 'string' && CASE.test(value) ? null : 'must be 1 to 60 letters, digits, "_" or "-"'
 
 /** Equal for equal values, whatever the order of their keys. */
 export function shortHash(value: unknown): string {
@@ -25,9 +22,10 @@ export function trialSession({ suite, id, hash: of, n }: TrialName, again = 0): 
   return `eval.${suite}.${id}.${of}.${n}${again === 0 ? '' : `.r${again}`}`
 }
 
-/** The session of one question to a judge. The same question is asked once. */
-export function judgeSession(question: unknown, vote: number): string {
-  return `judge.${hash('sha256', canonicalJson(question)).slice(0, 2 * HASH_CHARS)}.${vote}`
+/** The session of one question to a judge. The same question is asked once. `again`: as for a trial. */
+export function judgeSession(question: unknown, vote: number, again = 0): string {
+  const of = hash('sha256', canonicalJson(question)).slice(0, 2 * HASH_CHARS)
+  return `judge.${of}.${vote}${again === 0 ? '' : `.r${again}`}`
 }
 
 /** The session that keeps a report. */

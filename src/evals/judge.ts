@@ -2,6 +2,7 @@
 // a reason. It is a session with a form for its answer, so what it said can be read, and is not paid for twice.
 import { Fault } from '../kernel/failure.ts'
 import type { Harness, HarnessOptions } from '../harness.ts'
+import type { Result } from '../runtime/state/run-result.ts'
 import { modelCheck } from '../sessions/agent.ts'
 import { anyCheck, type Check, countCheck, functionCheck, optionsChecker, requiredCheck } from '../options.ts'
 import type { Model } from '../ports/model.ts'
@@ -10,7 +11,8 @@ import { removeInvisible } from '../view/invisible.ts'
 import { asList, asString, isObject } from '../view/untrusted-json.ts'
 import { isBlank, promptBlock } from '../workflows/prompt-block.ts'
 import { evalLabels, judgeSession } from './eval-ids.ts'
-import type { ScoreContext, ScoreResult, Scorer } from './score.ts'
+import { errorOf } from './run-trial.ts'
+import type { ScoreResult, Scorer } from './score.ts'
 import type { Trial } from './trial.ts'
 
 export type JudgeOptions = {
@@ -70,9 +72,14 @@ export function judgedBy(options: JudgeOptions): Scorer {
       const question = questionOf(criteria, trial, text)
       const key = [typeof model === 'string' ? model : model.name, RULES, question]
       const asked = await Promise.all(
-        judges.map((vote) =>
-          context.once(judgeSession(key, vote), () => ask(context, harness, judgeSession(key, vote), question)),
-        ),
+        judges.map((vote) => {
+          const place: VotePlace = { harness: context.open(harness), key, vote }
+          return context.once(
+            judgeSession(key, vote),
+            () => ask(place, question),
+            async () => (await findVote(place)).vote,
+          )
+        }),
       )
       return countVotes(
         criteria,
@@ -161,16 +168,37 @@ type Vote = {
   readonly failed: string | null
 }
 
-async function ask(
-  context: ScoreContext,
-  options: Omit<HarnessOptions, 'store'>,
-  id: string,
-  question: string,
-): Promise<Vote> {
-  const harness: Harness = context.open(options)
-  const session = await harness.open({ id, reuse: true, labels: evalLabels('judge', null) })
-  const result = await session.run(question, { id: 'question' })
-  const told = { session: id, usd: result.cost.usd }
+type VotePlace = { readonly harness: Harness; readonly key: unknown; readonly vote: number }
+
+/**
+ * The vote, if an earlier process has it; otherwise the session in which it is asked for. After an error that was not the
+ * judge's, such as a provider that was down, it is asked in another one. `usd`: what these sessions cost.
+ */
+async function findVote({ harness, key, vote }: VotePlace) {
+  let usd = 0
+  for (let again = 0; ; again++) {
+    const session = judgeSession(key, vote, again)
+    const result = await harness.session(session, { stored: true }).result().catch(nullIfMissing)
+    if (result === null || result.status === 'sleeping') return { session, usd, vote: null }
+    usd += result.cost.usd
+    if (errorOf(result) === null) return { session, usd, vote: voteOf(session, usd, result) }
+  }
+}
+
+function nullIfMissing(error: unknown): null {
+  if (error instanceof Fault && error.code === 'session_missing') return null
+  throw error
+}
+
+async function ask(place: VotePlace, question: string): Promise<Vote> {
+  const { session, usd } = await findVote(place)
+  const handle = await place.harness.open({ id: session, reuse: true, labels: evalLabels('judge', null) })
+  const result = await handle.run(question, { id: 'question' })
+  return voteOf(session, usd + result.cost.usd, result)
+}
+
+function voteOf(session: string, usd: number, result: Result): Vote {
+  const told = { session, usd }
   if (result.status !== 'completed') {
     const why = result.status === 'failed' ? result.failure.message : `it ended as ${result.status}`
     return { ...told, opinions: [], failed: why }

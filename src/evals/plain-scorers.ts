@@ -49,12 +49,19 @@ export function contains(wanted?: Wanted<string | readonly string[]>): Scorer {
   return {
     name: 'contains',
     score: (trial) => {
-      const value = wantedOf(wanted, trial)
+      const value: Json = wantedOf(wanted, trial)
+      const texts = typeof value === 'string' ? [value] : value
+      if (!isTextList(texts))
+        throw new Fault('invalid_config', `contains takes a text, or a list of texts, not ${quoteValue(value)}.`)
       const text = trial.text.toLowerCase()
-      const missing = (typeof value === 'string' ? [value] : value).find((each) => !text.includes(each.toLowerCase()))
+      const missing = texts.find((each) => !text.includes(each.toLowerCase()))
       return missing === undefined || unlike(trial, `does not contain ${quoteValue(missing)}`)
     },
   }
+}
+
+function isTextList(value: Json): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }
 
 /** The answer matches this pattern. */
@@ -85,7 +92,9 @@ export function closeTo(wanted?: Wanted<number>, { within = 1e-9 }: { readonly w
   return {
     name: 'closeTo',
     score: (trial) => {
-      const value = wantedOf(wanted, trial)
+      const value: Json = wantedOf(wanted, trial)
+      if (typeof value !== 'number')
+        throw new Fault('invalid_config', `closeTo takes a number, not ${quoteValue(value)}.`)
       const answer = answerOf(trial)
       const found =
         typeof answer === 'number' ? answer : Number(trial.text.match(/-?\d+(?:\.\d+)?/g)?.at(-1) ?? Number.NaN)

@@ -8,13 +8,21 @@ import { canonicalJson } from '../tools/core/canonical-json.ts'
 import type { SuiteAgent } from './suite.ts'
 import type { TrialCall } from './trial.ts'
 
-/** The same agent, with tools that answer from these calls. Each run of it needs one of its own. */
-export function withRecordedTools(agent: SuiteAgent, recorded: readonly TrialCall[]): SuiteAgent {
+/**
+ * The same agent, with tools that answer from these calls. Each run of it needs one of its own. `answered`: the calls
+ * that have their results already, because an earlier process began the run.
+ */
+export function withRecordedTools(
+  agent: SuiteAgent,
+  recorded: readonly TrialCall[],
+  answered: readonly TrialCall[] = [],
+): SuiteAgent {
   const results = new Map<string, TrialCall[]>()
   for (const call of recorded) {
     const key = keyOf(call.tool, call.args)
     results.set(key, [...(results.get(key) ?? []), call])
   }
+  for (const call of answered) results.get(keyOf(call.tool, call.args))?.shift()
   const replay = (tool: Tool | ToolSource): Tool => standIn(tool, results)
   const { tools = [], subagents } = agent
   const below =
@@ -41,13 +49,12 @@ function standIn(tool: Tool | ToolSource, results: ReadonlyMap<string, TrialCall
     )
   // A call that is answered from outside, such as a child's or a person's, is answered there.
   if (tool.outside) return tool
-  return {
-    ...tool,
-    execute: async (args) => {
-      const call = results.get(keyOf(tool.name, args as Json))?.shift()
-      if (call === undefined) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
-      if (call.status !== 'ok') throw new ToolFailure('Failed', call.content)
-      return call.content
-    },
+  const execute = async (args: unknown): Promise<string> => {
+    const call = results.get(keyOf(tool.name, args as Json))?.shift()
+    if (call === undefined) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
+    if (call.status !== 'ok') throw new ToolFailure('Failed', call.content)
+    return call.content
   }
+  // Nothing happens here, so a call whose process was lost is answered as if it had not been.
+  return { ...tool, execute, reconcile: execute }
 }

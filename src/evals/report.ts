@@ -67,6 +67,9 @@ export function readReport(value: unknown, suite?: string): EvalReport {
   if (version !== 1) throw bad('its version must be 1')
   const report = value as unknown as EvalReport
   if (typeof report.suite !== 'string' || !report.cases.every(isCaseReport)) throw bad('its cases are not of this form')
+  const { cost, counts } = value
+  if (!hasNumbers(cost, ['usd', 'judgeUsd'])) throw bad('its cost is not of this form')
+  if (!hasNumbers(counts, VERDICTS)) throw bad('its counts are not of this form')
   if (suite !== undefined && report.suite !== suite)
     throw new Fault('invalid_input', `The baseline is of the suite "${report.suite}", not of "${suite}". Give its own.`)
   return report
@@ -81,5 +84,13 @@ function isCaseReport(value: unknown): boolean {
 
 function isTrialReport(value: unknown): boolean {
   const { verdict, scores, session } = (value ?? {}) as Partial<TrialReport>
-  return VERDICTS.includes(verdict ?? '') && Array.isArray(scores) && typeof session === 'string'
+  return VERDICTS.includes(verdict ?? '') && isScoreList(scores) && typeof session === 'string'
+}
+
+function isScoreList(scores: unknown): boolean {
+  return Array.isArray(scores) && scores.every((score) => isObject(score) && typeof score['name'] === 'string')
+}
+
+function hasNumbers(value: unknown, names: readonly string[]): boolean {
+  return isObject(value) && names.every((name) => Number.isFinite(value[name]))
 }

@@ -8,6 +8,7 @@ import { anyCheck, functionCheck, listCheck, methodsCheck, nonEmptyCheck, option
 import type { CompleteStore, Store } from '../ports/store.ts'
 import { runtimeClock, systemRandom } from '../runtime/state/machine.ts'
 import { memory } from '../stores/memory/memory-store.ts'
+import { thrownText } from '../view/shown-text.ts'
 import { isObject } from '../view/untrusted-json.ts'
 import type { EvalCase } from './eval-case.ts'
 import { shortHash } from './eval-ids.ts'
@@ -19,7 +20,7 @@ import { findTrial, type FoundTrial, type PlannedTrial, runTrial, type TrialEnd 
 import { completeScorer, gradeTrial, type ScoreContext } from './score.ts'
 import { defineSuite, type EvalMode, MODE_CHECK, type Suite, TRIALS_CHECK } from './suite.ts'
 import { SuiteMoney } from './suite-money.ts'
-import { readTrial, type TrialLogs } from './trial.ts'
+import { readTrial, readTrialCalls, type TrialLogs } from './trial.ts'
 
 export type RunSuiteOptions = {
   /** Where the trials are. Default: in memory, and gone when the run ends. */
@@ -106,8 +107,12 @@ async function openStage(suite: Suite, store: Store): Promise<Stage> {
       others.set(options, found)
       return found
     },
-    once: <T extends { readonly usd: number }>(key: string, act: () => Promise<T>) => {
-      const found = asked.get(key) ?? money.spend(act)
+    once: <T extends { readonly usd: number }>(
+      key: string,
+      act: () => Promise<T>,
+      find: () => Promise<T | null> = async () => null,
+    ) => {
+      const found = asked.get(key) ?? money.spendOnce(find, act)
       asked.set(key, found)
       return found as Promise<T | null>
     },
@@ -228,7 +233,7 @@ async function endOf(stage: Stage, found: FoundTrial): Promise<TrialEnd> {
     })
     return spent?.end ?? { trial: null, error: "It was not begun: it could exceed the suite's money." }
   } catch (error) {
-    return { trial: null, error: error instanceof Error ? error.message : String(error) }
+    return { trial: null, error: thrownText(error) }
   }
 }
 
@@ -244,7 +249,7 @@ async function runHere(stage: Stage, found: FoundTrial): Promise<TrialEnd> {
 }
 
 /** A harness of its own, whose tools answer from the recording of this case. */
-async function replayHarness({ suite, logs, money }: Stage, { of, n }: PlannedTrial): Promise<Harness> {
+async function replayHarness({ suite, logs, money }: Stage, { of, n, session: trial }: FoundTrial): Promise<Harness> {
   const { agent = { model: scripted([]) }, recordings = logs.store } = suite
   const { recording: session = '' } = of
   const reader = readerOf(recordings)
@@ -252,7 +257,8 @@ async function replayHarness({ suite, logs, money }: Stage, { of, n }: PlannedTr
     const recorded = await readTrial({ harness: reader, store: storeOf(reader) }, { of, n, session })
     if (recorded === null)
       throw new Fault('session_missing', `The recording ${session} of case "${of.id}" is not there, or has no run.`)
-    const options = withShare(withRecordedTools(agent, recorded.calls), money)
+    const answered = (await readTrialCalls(logs.store, trial)).filter(({ ran, status }) => ran && status !== null)
+    const options = withShare(withRecordedTools(agent, recorded.calls, answered), money)
     return new Harness({ ...options, store: logs.store, program: PROGRAM })
   } finally {
     await reader.close()

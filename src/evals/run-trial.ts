@@ -112,7 +112,7 @@ function decider(people: Suite['people']): PeopleFunction {
 const NOT_THE_AGENT = ['provider_error', 'prepare_failed', 'crashed_too_often', 'hook_error']
 
 /** Why the end says nothing about the agent; null if it does. */
-function errorOf(result: Result): string | null {
+export function errorOf(result: Result): string | null {
   if (result.status === 'failed')
     return NOT_THE_AGENT.includes(result.stopReason) ? `${result.stopReason}: ${result.failure.message}` : null
   if (result.status === 'sleeping') return `The provider did not answer in time: ${result.reason ?? 'no reason'}`

@@ -4,6 +4,8 @@ import type { Frozen } from '../kernel/content.ts'
 import type { Harness, HarnessOptions } from '../harness.ts'
 import { sleep } from '../runtime/state/sleep.ts'
 import type { Clock } from '../ports/system.ts'
+import { firstNonJson } from '../tools/core/plain-values.ts'
+import { shortenText, thrownText } from '../view/shown-text.ts'
 import type { Trial } from './trial.ts'
 
 /** From 0 to 1. Null: it could not be graded, and `why` says why. */
@@ -26,10 +28,14 @@ export type ScoreContext = {
   /** A harness on the store of the suite. The same options give the same harness, which is closed with the suite. */
   readonly open: (options: Omit<HarnessOptions, 'store'>) => Harness
   /**
-   * Does something that costs money, once for each key: whoever asks again gets the same. Resolves with null if the
-   * suite's money does not last.
+   * Does something that costs money, once for each key: whoever asks again gets the same. What `find` has is paid for
+   * already. Resolves with null if the suite's money does not last.
    */
-  readonly once: <T extends { readonly usd: number }>(key: string, act: () => Promise<T>) => Promise<T | null>
+  readonly once: <T extends { readonly usd: number }>(
+    key: string,
+    act: () => Promise<T>,
+    find?: () => Promise<T | null>,
+  ) => Promise<T | null>
 }
 
 export type Scorer = {
@@ -67,21 +73,33 @@ async function scoreTrial(scorer: Scorer, trial: Trial, { context, clock, scoreM
   try {
     const given = await Promise.race([Promise.resolve().then(() => scorer.score(trial, context)), late])
     if (given === LATE) return { name, score: null, why: `It gave no score within ${scoreMs / 1_000} s.` }
-    return { name, ...readScore(given as ScoreResult) }
+    return { ...readScore(given as ScoreResult), name }
   } catch (error) {
-    return { name, score: null, why: `It failed: ${error instanceof Error ? error.message : String(error)}` }
+    return { name, score: null, why: `It failed: ${shortenText(thrownText(error), WHY_CHARS_MAX)}` }
   } finally {
     over.abort()
   }
 }
 
 const LATE = Symbol('late')
+const WHY_CHARS_MAX = 20_000
+const LEVELS_MAX = 8
 
 function readScore(given: ScoreResult): Omit<Score, 'name'> {
   if (typeof given === 'boolean') return { score: given ? 1 : 0 }
   const told = given !== null && typeof given === 'object' ? given : { score: given }
   const { score } = told
-  if (score === null) return { why: 'It gave no score.', ...told }
-  if (typeof score === 'number' && score >= 0 && score <= 1) return told
-  return { score: null, why: `It gave ${String(score)}. A score is from 0 to 1, or null.` }
+  if (score !== null && !(typeof score === 'number' && score >= 0 && score <= 1))
+    return { score: null, why: `It gave ${shownScore(score)}. A score is from 0 to 1, or null.` }
+  // A report is plain JSON.
+  const odd = firstNonJson(told, LEVELS_MAX)
+  if (odd !== null) return { score: null, why: `It gave a score with ${odd}. All of it must be plain JSON.` }
+  const { why = score === null ? 'It gave no score.' : undefined } = told
+  if (why === undefined) return told
+  if (typeof why !== 'string') return { score: null, why: 'It gave a score whose `why` is no text.' }
+  return { ...told, why: shortenText(why, WHY_CHARS_MAX) }
+}
+
+function shownScore(score: unknown): string {
+  return typeof score === 'object' || typeof score === 'function' ? `a ${typeof score}` : String(score)
 }

@@ -18,7 +18,7 @@ export class SuiteMoney {
     return this.#spent
   }
 
-  /** What an earlier process spent on the same trials. */
+  /** What an earlier process spent on the same trials and questions. */
   count(usd: number): void {
     this.#spent += usd
   }
@@ -36,6 +36,17 @@ export class SuiteMoney {
       this.#waiting = []
       for (const wake of waiting) wake()
     }
+  }
+
+  /** What is found was paid for already: it counts, and nothing is set aside for it. */
+  async spendOnce<T extends { readonly usd: number }>(
+    find: () => Promise<T | null>,
+    act: () => Promise<T>,
+  ): Promise<T | null> {
+    const found = await find()
+    if (found === null) return this.spend(act)
+    this.count(found.usd)
+    return found
   }
 
   async #setAside(): Promise<boolean> {

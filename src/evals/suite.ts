@@ -172,9 +172,11 @@ function checkScorers(scorers: unknown): void {
     throw new Fault('invalid_config', 'A suite needs at least one scorer, such as settled("completed").')
   const names = new Set<string>()
   for (const [i, scorer] of given.entries()) {
-    const { name, score } = (scorer ?? {}) as Partial<Scorer>
+    const { name, score, passes } = (scorer ?? {}) as Partial<Scorer>
     if (typeof scorer !== 'function' && (typeof score !== 'function' || typeof name !== 'string' || name === ''))
       throw new Fault('invalid_config', `scorers[${i}] is no scorer: give a function, or { name, score }.`)
+    const wrong = passes === undefined ? null : shareCheck(passes, 'passes', 'a scorer')
+    if (wrong !== null) throw new Fault('invalid_config', `"passes" of scorers[${i}] ${wrong}.`)
     if (name === undefined || name === '') continue
     if (names.has(name))
       throw new Fault('invalid_config', `Two scorers are named "${name}". Wrap one of them: { ...scorer, name }.`)

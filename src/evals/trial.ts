@@ -86,6 +86,13 @@ export async function readTrial(
   }
 }
 
+/** All calls so far of a session and of those below it, also while it is open. None if it is not there. */
+export async function readTrialCalls(store: CompleteStore, session: string): Promise<readonly TrialCall[]> {
+  if ((await store.card(session)) === null) return []
+  const events = await readLog(store, session)
+  return readCalls(store, { session, events, path: [] }, await readChildren(store, session))
+}
+
 type CallSource = { readonly session: string; readonly events: readonly Event[]; readonly path: readonly string[] }
 
 async function readCalls(

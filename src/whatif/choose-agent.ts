@@ -24,7 +24,7 @@ export function changedAgent(options: HarnessOptions, { model, instructions, age
             ] as const
           }),
         )
-  const isBelow = below !== undefined && below !== true && agent in below
+  const isBelow = below !== undefined && below !== true && Object.hasOwn(below, agent)
   return {
     ...rest,
     ...(model === undefined ? {} : { model }),

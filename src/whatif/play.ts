@@ -173,11 +173,16 @@ async function drive(play: Play): Promise<Result | null> {
   const stop = (): void => void session.interrupt().catch(() => {})
   options.signal?.addEventListener('abort', stop, { once: true })
   let result: Result | null = null
-  for (;;) {
-    if (await hasWork(play)) result = await session.run()
-    if (options.signal?.aborted || (options.strict && playback.missing.length > 0)) return result
-    if (await answerPending(play)) continue
-    if (!(await beginNextRun(play))) return result ?? (await session.result())
+  try {
+    while (!options.signal?.aborted) {
+      if ((await hasWork(play)) && !options.signal?.aborted) result = await session.run()
+      if (options.signal?.aborted || (options.strict && playback.missing.length > 0)) return result
+      if (await answerPending(play)) continue
+      if (!(await beginNextRun(play))) return result ?? (await session.result())
+    }
+    return result
+  } finally {
+    options.signal?.removeEventListener('abort', stop)
   }
 }
 

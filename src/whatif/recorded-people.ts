@@ -28,7 +28,7 @@ export class RecordedPeople {
   constructor({ logs, root, events }: RecordedTree, cut: TreeCut, end: number) {
     const from = cut.get(root) ?? 0
     const later = events.filter((event) => event.seq > from && event.seq <= end)
-    this.#messages = placedMessages(events).filter(({ seq }) => seq > from && seq <= end)
+    this.#messages = placedMessages(events, root).filter(({ seq }) => seq > from && seq <= end)
     const interrupts = later.filter((event) => event.type === 'user.interrupt')
     this.#stops = interrupts.filter(({ mode }) => mode === 'stop')
     this.#resumes = interrupts.filter(({ mode }) => mode === 'resume')
@@ -102,7 +102,12 @@ export class RecordedPeople {
   }
 }
 
-function placedMessages(events: readonly Event[]): readonly PlacedMessage[] {
+/** What a session below this one said. Those live again and say it themselves; a grader of an outcome does not. */
+function isReport({ by = '' }: EventOf<'user.message'>, root: string): boolean {
+  return by.startsWith(`session:${root}~`)
+}
+
+function placedMessages(events: readonly Event[], root: string): readonly PlacedMessage[] {
   const groups = new Map<number, number>()
   let next = Number.POSITIVE_INFINITY
   for (const { type, seq } of events.toReversed()) {
@@ -117,7 +122,7 @@ function placedMessages(events: readonly Event[]): readonly PlacedMessage[] {
     if (event.type === 'model.started') asking = 1
     if (event.type === 'model.failed' || event.type === 'agent.message') asking = 0
     if (event.type === 'agent.message') replies += 1
-    if (event.type !== 'user.message' || event.by?.startsWith('session:')) continue
+    if (event.type !== 'user.message' || isReport(event, root)) continue
     placed.push({
       body: bodyOf(event),
       seq: event.seq,

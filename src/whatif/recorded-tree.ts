@@ -10,6 +10,7 @@ import { type PortableLog, readWholeTree, type SessionTree } from '../stores/mov
 import { checkCount } from '../stores/plan/check-count.ts'
 import { CallLog } from '../view/call-log.ts'
 import { childId, rootIdOf } from '../view/ids.ts'
+import { readGraderId } from '../view/pursuits.ts'
 import { isObject } from '../view/untrusted-json.ts'
 
 /** A session in a store, or the records of a file: `archiveOf` has a session with its children. */
@@ -53,6 +54,11 @@ function checkRoot(root: string, [created]: readonly Event[]): void {
   if (created?.type !== 'session.created')
     throw new Fault('session_damaged', `The log of session ${root} does not begin with its creation.`)
   if (created.parent) throw childFault(root, created.parent.root)
+  if (readGraderId(root) !== null)
+    throw new Fault(
+      'invalid_input',
+      `Session ${root} grades a round of an outcome. Ask what if of the session that it grades.`,
+    )
   if (created.planner === 'model') return
   const text = `Session ${root} is driven by ${created.planner}. A what-if takes sessions of language models: their tools and children may be what you like.`
   throw new Fault('invalid_input', text)

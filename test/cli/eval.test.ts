@@ -64,6 +64,15 @@ it('B-EVAL-29: a session becomes a case with its recording, which is graded with
   expect((await stage.terret('eval', 'run', 'answers.yaml', '--quiet')).code).toBe(0)
   expect(chaos.requests).toHaveLength(asked + 1)
   expect((await stage.terret('eval', 'add', 'answers.yaml', 'latest', '--id', 'forty-two')).err).toContain('already')
+  stage.configure({})
+  const keyless = await stage.terret('eval', 'run', 'answers.yaml', '--how', 'recorded', '--quiet')
+  expect(keyless).toMatchObject({ code: 0, out: expect.stringContaining('1 passed') as string })
+  for (const id of ['../../forty-three', '', 'a'.repeat(61)]) {
+    const odd = await stage.terret('eval', 'add', 'answers.yaml', 'latest', '--id', id)
+    expect([id, odd.code]).toEqual([id, 2])
+    expect(odd.err).toContain('The id of a case must be 1 to 60 letters, digits, "_" or "-".')
+  }
+  expect(existsSync(join(stage.folder, '../forty-three.json'))).toBe(false)
   const changed = read('recordings/forty-two.json').replace('is 42.', 'is 43.')
   stage.write('work/recordings/forty-two.json', changed)
   const refused = await stage.terret('eval', 'run', 'answers.yaml', '--how', 'recorded')

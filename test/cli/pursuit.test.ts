@@ -10,6 +10,17 @@ const graded = (met: 'yes' | 'no', summary: string) => ({
 })
 
 describe('terret run --outcome', () => {
+  it('B-CLI-30: leaves its session the latest: the graders are no sessions that a person started', async () => {
+    stage.write('work/rubric.md', '- It rhymes.\n')
+    const script = ['A poem.', graded('no', 'No.'), 'A better poem.', graded('yes', 'Yes.'), 'Because of the rhyme.']
+    const chaos = await scriptedBy(script)
+    await stage.terret('run', '--outcome', 'rubric.md', 'Write a poem.')
+    expect((await stage.terret('history', 'latest')).out).toContain('Write a poem.')
+    const more = await stage.terret('run', '--continue', 'Why is it better?')
+    expect([more.code, more.out]).toEqual([0, 'Because of the rhyme.\n'])
+    expect(JSON.stringify(chaos.requests.at(-1)?.body)).toContain('A better poem.')
+  })
+
   it('B-OUTCOME-26: works in rounds, shows each grade, and ends with 0 once all is met', async () => {
     stage.write('work/rubric.md', '- It rhymes.\n')
     await scriptedBy(['A poem.', graded('no', 'It does not.'), 'A better poem.', graded('yes', 'It does.')])

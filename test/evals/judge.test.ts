@@ -102,6 +102,34 @@ describe('a judge', () => {
     expect(report.status).toBe('inconclusive')
   })
 
+  it('B-EVAL-7: that has answered needs no money, so a suite that is graded again says the same', async () => {
+    const store = ownStore()
+    const usage = { inputTokens: 1, outputTokens: 1 }
+    const model = answering(() => ({ text: GOOD, cost: 10_000, usage }))
+    const agent = { model: answering((text) => ({ text: `You get $5 back. ${text}`, cost: 100_000, usage })) }
+    // With 0.3 set aside the last judge could exceed the dollar, and the others could not.
+    const suite = judging({ model }, { agent, cases: numbered(7), parallel: 1, usd: 1, trialUsd: 0.3 })
+    for (const _ of [1, 2]) {
+      const report = await runSuite(suite, { store })
+      expect(report.counts).toEqual({ passed: 6, failed: 0, errored: 0, ungraded: 1 })
+      expect(model.asked()).toBe(6)
+    }
+  })
+
+  it('B-EVAL-3: whose provider was down is asked again by the next run, in a session of its own', async () => {
+    const store = ownStore()
+    let up = false
+    const model = answering(() => (up ? GOOD : { error: 'auth' }))
+    const suite = judging({ model })
+    expect((await runSuite(suite, { store })).counts.ungraded).toBe(1)
+    up = true
+    const report = await runSuite(suite, { store })
+    expect(report.counts.passed).toBe(1)
+    expect(report.cases[0]?.trials[0]?.scores[0]?.session).toMatch(/^judge\.[0-9a-f]{24}\.1\.r1$/)
+    expect((await runSuite(suite, { store })).counts.passed).toBe(1)
+    expect(model.asked()).toBe(2)
+  })
+
   it('B-EVAL-8: has votes, of which more than half decide about each criterion', async () => {
     const no = reply(opinion('amount', false), opinion('polite'))
     expect((await judged([GOOD, no, GOOD], { votes: 3 }))?.score).toBe(1)

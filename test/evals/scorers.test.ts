@@ -5,12 +5,15 @@ import {
   Harness,
   type HarnessOptions,
   type Json,
+  memory,
+  type Request,
   type Result,
   scripted,
   type Script,
 } from '../../src/index.ts'
 import * as evals from '../../src/evals/index.ts'
 import type { Scorer, ScoreFunction, SuiteAgent, TrialReport } from '../../src/evals/index.ts'
+import { LifePoints, storeOfLife } from '../../src/testing/crash-test/points.ts'
 import { ownStore } from './stage.ts'
 
 const tool = (name: string, approval: 'auto' | 'always' = 'auto') =>
@@ -82,6 +85,10 @@ describe('B-EVAL-16: scorers of the answer', () => {
   })
 
   it('that find nothing to compare with leave the trial ungraded, with the reason', async () => {
+    for (const scorer of [evals.contains(), evals.closeTo()]) {
+      const odd = await one({ script: says('x'), expected: { answer: 'x' } }, scorer)
+      expect(odd?.why).toMatch(/(contains|closeTo) takes a (text|number).*, not \{"answer":"x"\}\.$/)
+    }
     const trial = await play({ script: says('x') }, evals.equals())
     expect(trial).toMatchObject({
       verdict: 'ungraded',
@@ -120,6 +127,7 @@ describe('B-EVAL-13: calls', () => {
     ],
     ['only', ['search', 'read', 'refund'], 'includes', null],
     ['only', ['search'], 'includes', 'read({"path":"x"}) was not wanted.'],
+    ['includes', [{ tool: 'read', args: JSON.parse('{"__proto__":{}}') as Json }], 'includes', 'is missing.'],
   ])('%s %j with arguments %s', async (mode, wanted, args, why) => {
     const score = await one({ script }, evals.calls(wanted, { mode, args }))
     expect(score?.score).toBe(why === null ? 1 : 0)
@@ -247,6 +255,29 @@ describe('a scorer', () => {
     ['gives 1.2', () => 1.2, 'It gave 1.2.'],
     ['gives nothing', () => undefined as unknown as number, 'It gave undefined.'],
     ['gives null', () => null, 'It gave no score.'],
+    ['gives an object in place of a number', () => ({ score: Object.create(null) as number }), 'It gave a object.'],
+    [
+      'says why with what no JSON holds',
+      () => ({ score: 0.5, why: 10n as unknown as string }),
+      'It gave a score with a bigint. All of it must be plain JSON.',
+    ],
+    [
+      'has parts that hold themselves',
+      () => {
+        const parts: unknown[] = []
+        parts.push({ name: 'a', score: 1, parts })
+        return { score: 1, parts: parts as never }
+      },
+      'It gave a score with too many levels.',
+    ],
+    ['says why with an object', () => ({ score: 0, why: {} as string }), 'whose `why` is no text'],
+    [
+      'throws what is no error',
+      () => {
+        throw Object.create(null) as Error
+      },
+      'It failed: ',
+    ],
   ])('B-EVAL-17: that %s leaves the trial ungraded, with the reason', async (_what, scorer, why) => {
     const trial = await play({ script: says('x'), scoreMs: 200 }, scorer)
     expect(trial.verdict).toBe('ungraded')
@@ -257,6 +288,8 @@ describe('a scorer', () => {
     const half = { name: 'half', passes: 0.5, score: () => 0.5 }
     expect((await play({ script: says('x') }, half)).verdict).toBe('passed')
     expect((await play({ script: says('x') }, { ...half, passes: 0.6 }, () => null)).verdict).toBe('failed')
+    const named = await play({ script: says('x') }, { name: 'mine', score: () => ({ score: 1, name: 'other' }) })
+    expect(named.scores[0]?.name).toBe('mine')
   })
 })
 
@@ -304,6 +337,10 @@ describe('a recorded session', () => {
     })
     await session.run('And again?')
     expect(await evals.caseOf(session, 'named')).toMatchObject({ id: 'named', input: ['What is it?', 'And again?'] })
+    const parts = [{ type: 'text' as const, text: 'Round 2.' }]
+    const grade = { type: 'user.message', id: 'grade', when: 'after', parts } as const
+    await store.commit([{ session: session.id, lane: 'inbox', events: [{ ...grade, by: 'session:outcome.f.1' }] }])
+    expect((await evals.caseOf(session, 'graded')).input).toEqual(['What is it?', 'And again?'])
     const empty = await harness.open({ id: 'a.b' })
     await expect(evals.caseOf(empty)).rejects.toThrow('has no message with a text')
     await harness.close()
@@ -346,5 +383,48 @@ describe('a recorded session', () => {
     expect(results[1]).toContain('The recording has no result for this call.')
     expect(results[2]).toBe('ok: found 1')
     expect(ran()).toBe(1)
+  })
+
+  it('B-EVAL-19: gives a trial whose process was lost the results that are left, wherever that was, and no call is unknown', async () => {
+    let made = 0
+    const draw = { ...tool('draw'), effect: 'once' as const, execute: () => `card ${(made += 1)}` }
+    const drawn = ({ messages }: Request) => messages.filter(({ role }) => role === 'tool').length
+    const model = scripted((request) => (drawn(request) < 3 ? { calls: [{ tool: 'draw', args: {} }] } : 'Done.'))
+    const recordings = memory()
+    const harness = new Harness({ model, tools: [draw], store: recordings })
+    await (await harness.open({ id: 'cards' })).run('Draw three.')
+    await harness.close()
+    const suite = evals.defineSuite({
+      name: 'cards',
+      mode: 'replayed',
+      recordings,
+      agent: { model, tools: [draw], worker: { id: 'one' } },
+      cases: [{ id: 'three', input: 'Draw three.', recording: 'cards' }],
+      scorers: [
+        function cards({ calls }) {
+          const got = calls.map(({ status, content }) => `${status}: ${content}`).join()
+          return { score: got === 'ok: card 1,ok: card 2,ok: card 3' ? 1 : 0, why: got }
+        },
+      ],
+    })
+    const clean = new LifePoints(null, () => {})
+    await evals.runSuite(suite, { store: storeOfLife(memory(), clean, null) })
+    const points = clean.names.slice(0, clean.names.indexOf('after commit 12'))
+    expect(points.length).toBeGreaterThan(18)
+    for (const point of points) {
+      const store = memory()
+      await new Promise<void>((lost) => {
+        void evals.runSuite(suite, { store: storeOfLife(store, new LifePoints(point, lost), null) })
+      })
+      const { status, cases } = await evals.runSuite(suite, { store })
+      expect([point, status, cases[0]?.trials[0]?.scores[0]?.why]).toEqual([
+        point,
+        'passed',
+        'ok: card 1,ok: card 2,ok: card 3',
+      ])
+      await store.close()
+    }
+    expect(made).toBe(3)
+    await recordings.close()
   })
 })

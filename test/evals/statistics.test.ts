@@ -174,9 +174,15 @@ describe('B-EVAL-22: the gate', () => {
       { version: 1, suite: 's', cases: [{ id: 'a', trials: [{ verdict: 'fine' }] }] },
       'not of this form',
     ],
+    ['without its cost', { version: 1, suite: 's', cases: [] }, 'its cost is not of this form'],
+    ['without its counts', { ...reportOf([1], 1, randomFrom(1)), counts: {} }, 'its counts are not of this form'],
     ['that is a text', 'hello', 'This is no report of a suite'],
   ])('refuses a baseline %s', (_what, baseline, says) => {
     expect(() => readReport(baseline, 's')).toThrow(says)
+    if (says.includes('another') || says.includes('not of "s"')) return
+    const good = reportOf([1], 1, randomFrom(1))
+    expect(() => compare(baseline as EvalReport, good)).toThrow(says)
+    expect(() => compare(good, baseline as EvalReport)).toThrow(says)
   })
 })
 

@@ -254,6 +254,11 @@ describe('a suite', () => {
     ['no agent', { agent: undefined }, 'has no agent'],
     ['a store of its agent', { agent: { model: scripted([]), store: memory() } }, 'Give the store to runSuite'],
     ['plugins', { agent: { model: scripted([]), plugins: [] } }, 'takes no plugins'],
+    [
+      'a scorer that any score passes',
+      { scorers: [{ name: 'a', passes: Number.NaN, score: () => 0 }] },
+      '"passes" of scorers[0] must be a share from 0 to 1',
+    ],
     ['a rate over 1', { gate: { rate: 80 } }, 'must be a share from 0 to 1'],
     ['a mode without recordings', { mode: 'recorded' }, 'has no recording'],
     ['an unknown option', { trails: 3 } as object, 'did you mean "trials"?'],

@@ -1,9 +1,9 @@
 // What-ifs: a recorded session lived again from one of its events on. Over every event of a long log: every.long.test.ts.
 import { describe, expect, it } from 'vitest'
-import { type CompleteStore, defineTool, Harness, memory, type Request } from '../../src/index.ts'
+import { awaitPursuit, type CompleteStore, defineTool, Harness, memory, type Request } from '../../src/index.ts'
 import { archiveOf, exportSession, readLog, whatIf } from '../../src/replay.ts'
 import { z } from 'zod'
-import { recorded, talking, type Talk, turnOf, wholeText, world } from './stage.ts'
+import { recorded, saidIn, talking, type Talk, turnOf, wholeText, world } from './stage.ts'
 
 const TALK: Talk = (request) => {
   if (turnOf(request) === 0) return { calls: [{ tool: 'look', args: { what: 'invoice' } }] }
@@ -225,6 +225,63 @@ describe('decisions of a what-if', () => {
       { session, tool: 'pay', args: { to: 'ann', amount: 6 }, why: expect.stringContaining('other arguments') },
     ])
     expect(ran).toEqual(['ann'])
+  })
+})
+
+describe('a what-if of a session that pursued an outcome', () => {
+  const GRADES: Talk = (request) => {
+    if (!request.instructions.startsWith('You grade a result')) return `Round ${saidIn(request).length} is done.`
+    const met = saidIn(request).join().includes('Round 2 is done') ? 'yes' : 'no'
+    const criteria = [{ criterion: 'two rounds', met, why: 'counted' }]
+    return { calls: [{ tool: 'final_result', args: { criteria, summary: '' } }] }
+  }
+
+  it('B-WHATIF-24: begins the next rounds as they began, grades none again, and does not begin at a grader', async () => {
+    const then: Request[] = []
+    const agent = { model: talking(GRADES, then), secrets: {} }
+    const store = memory()
+    const harness = new Harness({ ...agent, store })
+    const session = await harness.open()
+    await session.pursue({ description: 'Work.', rubric: '- two rounds' })
+    const { end, history } = await awaitPursuit(session)
+    await harness.close()
+    expect([end, history.length]).toEqual(['satisfied', 2])
+    for (const model of [talking(GRADES), undefined]) {
+      const asked = then.length
+      const given = model ? { ...agent, model } : { secrets: {} }
+      const tried = await whatIf({ store, session: session.id }, { at: 2, agent: given, runs: 'all' })
+      expect([tried.drift, tried.diff.first, tried.text]).toEqual([0, null, 'Round 2 is done.'])
+      expect(await tried.store.list({ limit: 9 })).toHaveLength(1)
+      expect(then).toHaveLength(asked)
+    }
+    const grader = history[0]?.session ?? ''
+    await expect(whatIf({ store, session: grader }, { at: 2, agent })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringContaining('Ask what if of the session that it grades.') as string,
+    })
+  })
+})
+
+describe('a what-if that is aborted', () => {
+  it('B-WHATIF-23: asks no model if it was before it began, and begins no other run if it was in one', async () => {
+    const then: Request[] = []
+    const { look, pay } = world()
+    const agent = { model: talking(TALK, then), tools: [look, pay], instructions: 'Pay what is due.', secrets: {} }
+    const { store, session } = await recorded(agent, ['Pay the invoice.', 'And the next one.'])
+    const asked = then.length
+    const early = await whatIf({ store, session }, { at: 2, agent, runs: 'all', signal: AbortSignal.abort() })
+    expect([early.settled, early.text, then.length - asked]).toEqual([null, '', 0])
+    const stop = new AbortController()
+    const model = talking((request) => {
+      if (turnOf(request) === 2) stop.abort()
+      return TALK(request)
+    })
+    const tried = await whatIf(
+      { store, session },
+      { at: 2, agent: { ...agent, model }, runs: 'all', signal: stop.signal },
+    )
+    const runs = (await readLog(tried.store, session)).filter(({ type }) => type === 'run.started')
+    expect(runs).toHaveLength(1)
   })
 })
 

@@ -37,7 +37,8 @@ async function runFile(call: CommandArgs, file: string): Promise<number> {
   const options = { ...runOptions(call), ...(baseline === undefined ? {} : { baseline: readJsonFile(baseline) }) }
   const report = await withTrials(async (place) => {
     const setup = await readCommandSetup(place, place.folder, call)
-    const opened = await openSuiteFile(file, { setup, store: place.store, models: call.texts('model') })
+    const where = { setup, store: place.store, models: call.texts('model'), mode: options.mode }
+    const opened = await openSuiteFile(file, where)
     try {
       return await runSuite(opened.suite, { store: place.store, ...options })
     } finally {

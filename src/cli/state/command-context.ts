@@ -8,6 +8,7 @@ import { FULL_BYTES, diskTrouble } from './disk-space.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { remoteClient, remoteServer } from './remote-server.ts'
 import { cardsHere, folderOf } from './session-folders.ts'
+import { readGraderId } from '../../view/pursuits.ts'
 import { type Home, findHome, makeHome, realFolder, unusableHome } from './cli-home.ts'
 import { describeStart } from './own-folders.ts'
 import { hasErrorCode } from './plain-file.ts'
@@ -210,11 +211,15 @@ async function findByPrefix(store: CompleteStore, start: string): Promise<readon
   }
 }
 
-/** The session of this folder that was started last. */
+/** The session of this folder that was started last. Those that grade rounds of an outcome were started by no person. */
 async function findLatest(place: CommandContext): Promise<Card> {
-  const [card] = await cardsHere(place, { limit: 1 })
-  if (card) return card
-  throw new CliError(EXIT.missing, `There is no session of this folder yet. ${describeStart()}`)
+  for (let limit = 1; ; limit *= 8) {
+    const cards = await cardsHere(place, { limit })
+    const card = cards.find(({ session }) => readGraderId(session) === null)
+    if (card) return card
+    if (cards.length < limit)
+      throw new CliError(EXIT.missing, `There is no session of this folder yet. ${describeStart()}`)
+  }
 }
 
 /** The folder in which a session works, which is where it was started. Refused for a session of another program. */

@@ -21,6 +21,8 @@ export type SuitePlace = {
   readonly setup: FolderSetup
   readonly store: CompleteStore
   readonly models: readonly string[]
+  /** In place of the suite's own. What is no mode is refused where the suite is run. */
+  readonly mode?: SuiteOptions['mode'] | undefined
 }
 
 /** A suite that is ready, and what is to be closed after it. */
@@ -46,9 +48,14 @@ async function optionsOf(file: string, place: SuitePlace): Promise<SuiteOptions>
   const isData = !isCode || (Array.isArray(given.scorers) && !given.scorers.some((each) => isScorer(each)))
   if (isData) return optionsOfData(file, value, place)
   const options = value as SuiteOptions
-  return options.agent !== undefined || options.mode === 'recorded'
-    ? options
+  return options.agent !== undefined || (place.mode ?? options.mode) === 'recorded'
+    ? withMode(options, place)
     : { ...options, agent: await folderAgent(place, undefined, {}) }
+}
+
+/** A suite whose recordings alone are read needs no agent. */
+function withMode(options: SuiteOptions, { mode }: SuitePlace): SuiteOptions {
+  return mode === 'recorded' ? { ...options, mode } : options
 }
 
 function isScorer(value: unknown): boolean {
@@ -101,13 +108,14 @@ async function optionsOfData(file: string, value: unknown, place: SuitePlace): P
     const modelOf = async (name: string) => (await modelsFor(place.setup, { models: [name] }))[0] ?? name
     const models = place.models.length > 0 ? place.models : [model].flat()
     const own = instructions === undefined ? {} : { instructions }
-    const isRead = rest.mode === 'recorded'
-    return {
+    const isRead = (place.mode ?? rest.mode) === 'recorded'
+    const options = {
       ...rest,
       scorers: await scorersOf(scorers, modelOf),
       ...(isRead ? {} : { agent: await folderAgent({ ...place, models }, agent, own) }),
       ...(agent === undefined ? {} : { agentName: agent }),
     }
+    return withMode(options, place)
   } catch (error) {
     if (error instanceof CliError) throw error
     throw new CliError(EXIT.config, `${file}: ${describeError(error)}`)
