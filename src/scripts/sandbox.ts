@@ -31,8 +31,14 @@ export interface CellRunner {
 }
 export type StartRunner = (clock: Clock) => Promise<CellRunner>
 
+/** The types of Node do not have it. */
+declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<CompiledEngine> }
+interface CompiledEngine {
+  readonly '~compiled': true
+}
+
 /** The compiled engine, which all threads share. Compiling it takes longer than everything else. */
-const compiled: { wasm: Promise<WebAssembly.Module> | null } = { wasm: null }
+const compiled: { wasm: Promise<CompiledEngine> | null } = { wasm: null }
 
 export async function startCellThread(clock: Clock): Promise<CellRunner> {
   const worker = new Worker(THREAD, {
@@ -61,7 +67,7 @@ export async function startCellHere(): Promise<CellRunner> {
   return { run: async (request) => JSON.parse(engine.run(JSON.stringify(request))) as CellOutcome, close: () => {} }
 }
 
-function loadWasm(): Promise<WebAssembly.Module> {
+function loadWasm(): Promise<CompiledEngine> {
   compiled.wasm ??= readFile(locateWasm())
     .then((bytes) => WebAssembly.compile(bytes))
     .catch((error: unknown) => {

@@ -37,6 +37,11 @@ export type Planner = {
    * last request are cut from it.
    */
   readonly keeps?: number
+  /**
+   * Its calls are those of a model, so the limits of a narrowed run hold for it too, except those on requests. Absent:
+   * its calls are its host's program.
+   */
+  readonly bounded?: true
 }
 
 /** A graph: `json` for programs, and the source of a Mermaid picture. */
@@ -93,6 +98,8 @@ export type Agent = {
   readonly outputFor?: (model: Model) => OutputPlan | null
   /** The agents it may start as children, by name. */
   readonly children: readonly string[]
+  /** The agents that single tools of it start, whatever `children` says. Absent: none. */
+  readonly starts?: readonly string[]
   /** Absent: it may start any of its children, and be started by any. */
   readonly tier?: Tier
   /** Absent: no own limit on how much of its answer its parent reads. */

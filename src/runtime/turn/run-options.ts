@@ -192,7 +192,7 @@ function agentWithChoice(
   const { instructions = agent.instructions } = choice
   const model = choice.model === undefined ? agent.model : modelByName(services, choice.model, agent.model)
   const own = choice.limits ? completeLimits({ ...agent.limits, ...choice.limits }) : agent.limits
-  const limits = within ? limitsWithin(own, within, agent.planner !== null) : own
+  const limits = within ? limitsWithin(own, within, agent.planner) : own
   const asked = choice.output
   const output = asked
     ? withCallerSchema(services.schemas.get(schemaKey(id, message)), planAnswer(asked as ChosenOutput, model))
