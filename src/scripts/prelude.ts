@@ -34,7 +34,7 @@ const ask = (type, name, args) => new Later((resolve, reject) => {
   const stack = text(new Failure().stack)
   const n = host(stringify({ type: 'call', of: type, name: text(name), args: args === undefined ? {} : args, stack }))
   if (n < 0) reject(refusals[n](type === 'model' ? 'model calls' : 'tool calls', name))
-  else open[n] = { resolve, reject }
+  else open[n] = { resolve, reject, stack }
 })
 const one = {
   tool_call: (name, args) => ask('tool', name, args),
@@ -164,7 +164,11 @@ return {
     for (const [n, ok, value, kind] of parse(resultsText)) {
       const waiting = open[n]
       delete open[n]
-      if (waiting) ok ? waiting.resolve(value) : waiting.reject(failure(kind, value))
+      if (!waiting) continue
+      if (ok) { waiting.resolve(value); continue }
+      const error = failure(kind, value)
+      error.stack = waiting.stack
+      waiting.reject(error)
     }
   },
 }
