@@ -62,15 +62,17 @@ export function queryTools(modelFor: (hint: string | undefined) => Model): reado
 type ToolMessage = Extract<Message, { role: 'tool' }>
 
 /** A result as a cell gets it: JSON objects and lists are values, anything else is text. */
-export function resultOfCall(n: number, { ok, status, kind, content }: ToolMessage): CellResult {
+export function resultOfCall(n: number, { ok, status, content }: ToolMessage): CellResult {
   const text = typeof content === 'string' ? content : ''
-  if (!ok) return [n, false, text, errorKindOf(status, kind)]
+  if (!ok) return [n, false, text, TOO_DEEP.test(text) ? 'recursion_depth' : errorKindOf(status)]
   const value = /^\s*[[{]/.test(text) ? parseJson(text) : undefined
   return [n, true, isObject(value) || Array.isArray(value) ? value : text]
 }
 
-function errorKindOf(status: ToolMessage['status'], kind: string | undefined): string {
-  if (kind === 'SpawnDepthExceeded') return 'recursion_depth'
+/** How a child that would be too deep is refused. */
+const TOO_DEEP = /^Subagents may be \d+ deep/
+
+function errorKindOf(status: ToolMessage['status']): string {
   if (status === 'denied') return 'denied'
   if (status === 'timeout') return 'timeout'
   if (status === 'aborted') return 'cancelled'

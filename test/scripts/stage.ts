@@ -66,7 +66,8 @@ export function testTools(seen: Seen, waitMs = 0) {
   return [read, send, rows, fail]
 }
 
-export type Step = CellArgs | readonly CellArgs[] | ((before: readonly CellAnswer[]) => CellArgs | readonly CellArgs[])
+/** Null: the model says that it is done, which ends the run. */
+export type Step = null | CellArgs | readonly CellArgs[] | ((before: readonly CellAnswer[]) => CellArgs | readonly CellArgs[])
 
 /** A model that makes these calls of `script`, one reply after the other, and then says that it is done. */
 export function writer(steps: readonly Step[]) {
@@ -77,7 +78,7 @@ export function writer(steps: readonly Step[]) {
     for (const message of request.messages) if (message.role === 'tool') told.push(String(message.content))
     const answers = told.map(answerIn)
     const step = steps[request.messages.filter(({ role }) => role === 'assistant').length]
-    if (step === undefined) return 'done'
+    if (step === undefined || step === null) return 'done'
     const cells = typeof step === 'function' ? step(answers) : step
     return { calls: (Array.isArray(cells) ? cells : [cells]).map((args) => ({ tool: 'script', args: args as Json })) }
   })
@@ -91,8 +92,7 @@ function lastText(messages: readonly { readonly role: string }[]): string {
 
 /** The result in a text for the model, also in that of a cell that failed. */
 export function answerIn(text: string): CellAnswer {
-  const json = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
-  const found = json === '' ? {} : (JSON.parse(json) as object)
+  const found = (/\{"[^]*\}/.exec(text) ?? ['{}']).map((json) => JSON.parse(json) as object)[0] ?? {}
   const { end } = found as { readonly end?: { readonly result: CellAnswer } }
   return end?.result ?? (found as CellAnswer)
 }
@@ -123,6 +123,19 @@ export async function runCells(steps: readonly Step[], stage: Stage = {}) {
   const result = await harness.run('go')
   const events = await eventsOf(harness, result.sessionId)
   return { harness, seen, store, result, events, answers: told.map(answerIn), texts: told, session: result.sessionId }
+}
+
+/** A person decides about each call that waits, until the run rests for another reason. */
+export async function decideAll(harness: Harness, session: string, allow = true): Promise<readonly string[]> {
+  const asked: string[] = []
+  for (let result = await harness.session(session).run(); ; result = await harness.session(session).run()) {
+    const pending = await harness.pending()
+    if (result.status !== 'requires_action' || pending.length === 0) return asked
+    for (const { tool, args, callId, sessionId } of pending) {
+      asked.push(`${tool} ${JSON.stringify(args)}`)
+      await harness.session(sessionId).decide({ callId, allow, by: 'ann', ...(allow ? {} : { why: 'not now' }) })
+    }
+  }
 }
 
 export async function eventsOf(harness: Harness, session: string): Promise<readonly Event[]> {
