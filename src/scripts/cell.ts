@@ -70,7 +70,8 @@ type HostMessage =
     }
 
 type CellEngineOptions = {
-  readonly quickjs: QuickJSWASMModule
+  /** The module of the package. Its type stays in here, so that nobody needs the package for the types of this one. */
+  readonly quickjs: object
   readonly prelude: string
   readonly bounds: CellBounds
   readonly refused: { readonly limit: number; readonly unknown: number; readonly ended: number }
@@ -100,7 +101,8 @@ export class CellEngine {
   constructor(options: CellEngineOptions) {
     const { quickjs, bounds, clock, prelude } = options
     this.#options = options
-    this.#runtime = quickjs.newRuntime({ interruptHandler: () => this.#broken !== null || clock() > this.#deadline })
+    const interruptHandler = (): boolean => this.#broken !== null || clock() > this.#deadline
+    this.#runtime = (quickjs as QuickJSWASMModule).newRuntime({ interruptHandler })
     this.#runtime.setMemoryLimit(bounds.memoryBytes)
     this.#runtime.setMaxStackSize(bounds.stackBytes)
     this.#context = this.#runtime.newContext()
