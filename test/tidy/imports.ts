@@ -93,6 +93,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workflows',
     'boards',
     'cron',
+    'scripts',
     'consumers',
     'triggers',
     'acp',
