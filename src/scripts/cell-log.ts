@@ -35,7 +35,12 @@ export type RecordedCall = {
   readonly at?: CellPlace
 }
 /** `lost`: what its variables were at the end is not known, so that later cells do not have them. */
-export type CellEnd = { readonly result: Json; readonly error?: CellFailure; readonly lost?: true; readonly left?: CallsLeft }
+export type CellEnd = {
+  readonly result: Json
+  readonly error?: CellFailure
+  readonly lost?: true
+  readonly left?: CallsLeft
+}
 
 /**
  * A reply of the planner: what a cell did from one wait to the next, called a part. The calls of one part may need
@@ -60,7 +65,11 @@ export type CellPart = {
   readonly total: number
   readonly calls: readonly LoggedCall[]
 }
-export type LoggedCall = RecordedCall & { readonly tool: string; readonly args: Json; readonly result: CellResult | null }
+export type LoggedCall = RecordedCall & {
+  readonly tool: string
+  readonly args: Json
+  readonly result: CellResult | null
+}
 
 export type CellLog = {
   readonly task: string

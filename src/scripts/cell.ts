@@ -59,13 +59,24 @@ export type CellRest = {
 export type CellEnded = { readonly type: 'ended'; readonly error: CellFailure; readonly ms: number }
 
 type HostMessage =
-  | { readonly type: 'call'; readonly of: WantedCall['of']; readonly name: string; readonly args: unknown; readonly stack: string }
+  | {
+      readonly type: 'call'
+      readonly of: WantedCall['of']
+      readonly name: string
+      readonly args: unknown
+      readonly stack: string
+    }
   | { readonly type: 'emit'; readonly text: string }
   | {
       readonly type: 'done'
       readonly value?: string
       readonly final?: string
-      readonly error?: { readonly kind: string; readonly name: string; readonly message: string; readonly stack: string }
+      readonly error?: {
+        readonly kind: string
+        readonly name: string
+        readonly message: string
+        readonly stack: string
+      }
       readonly changed: readonly string[]
     }
 
@@ -215,13 +226,24 @@ export class CellEngine {
   }
 
   #failure(kind: string, name: string, message: string, stack: string): CellFailure {
-    const said = kind === 'script_error' && name !== 'ScriptError' ? `${name}: ${message}${this.#hint(name, message)}` : message
+    const said =
+      kind === 'script_error' && name !== 'ScriptError' ? `${name}: ${message}${this.#hint(name, message)}` : message
     return { kind, message: said.slice(0, 2_000), at: this.#placeIn(stack) }
   }
 
   #hint(name: string, message: string): string {
     const missing = name === 'ReferenceError' ? /^'?(\w+)'? is not defined/.exec(message)?.[1] : undefined
-    const outer = ['fetch', 'require', 'process', 'setTimeout', 'setInterval', 'setImmediate', 'Buffer', 'module', 'window']
+    const outer = [
+      'fetch',
+      'require',
+      'process',
+      'setTimeout',
+      'setInterval',
+      'setImmediate',
+      'Buffer',
+      'module',
+      'window',
+    ]
     const known = missing !== undefined && outer.includes(missing)
     return known ? `. A script reaches nothing but its tools: use tool_call(name, args).` : ''
   }

@@ -61,7 +61,8 @@ export class LiveCells {
       live.runner.close()
       if (outcome.type !== 'lost') return outcome
       const message = `The thread of the script was lost ${tries} times: ${outcome.message}`
-      if (tries > 1 || signal.aborted) return { type: 'ended', error: { kind: 'script_error', message, at: null }, ms: 0 }
+      if (tries > 1 || signal.aborted)
+        return { type: 'ended', error: { kind: 'script_error', message, at: null }, ms: 0 }
     }
   }
 
@@ -165,7 +166,11 @@ function findDivergence(log: CellLog, script: string, known: CellPart, { calls }
   for (const [i, call] of known.calls.entries()) {
     const now = calls[i]
     if (now && callHash(hashed, now) === call.hash) continue
-    return diverged(log, now ?? null, `does something else than the log says: it had made ${shownCall(call)}, and now ${now ? `makes ${shownCall(now)}` : 'makes no call there'}`)
+    return diverged(
+      log,
+      now ?? null,
+      `does something else than the log says: it had made ${shownCall(call)}, and now ${now ? `makes ${shownCall(now)}` : 'makes no call there'}`,
+    )
   }
   if (calls.length === known.total) return null
   return diverged(log, calls[known.total] ?? null, `had made ${known.total} calls there, and now makes ${calls.length}`)
@@ -180,5 +185,8 @@ function shownCall({ n, tool, args }: { readonly n: number; readonly tool: strin
 function diverged({ begun }: CellLog, call: CellRest['calls'][number] | null, what: string): Diverged {
   const { cell = begun?.cell ?? 1, line } = call?.at ?? {}
   const place = line === undefined ? `cell ${cell}` : `cell ${cell}, line ${line}`
-  return { type: 'diverged', error: { kind: 'ScriptDiverged', message: `ScriptDiverged: ${place} ${what}.`, at: call?.at ?? null } }
+  return {
+    type: 'diverged',
+    error: { kind: 'ScriptDiverged', message: `ScriptDiverged: ${place} ${what}.`, at: call?.at ?? null },
+  }
 }

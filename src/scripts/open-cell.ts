@@ -101,14 +101,23 @@ async function continueSession(
   const own = before.filter((cell) => cell.first === first)
   const last = own.at(-1)
   if (last === undefined || own[0]?.key !== first)
-    return refuse('script_error', `This session has no script session "${first.slice(0, 64)}": begin one without session_id.`)
+    return refuse(
+      'script_error',
+      `This session has no script session "${first.slice(0, 64)}": begin one without session_id.`,
+    )
   if (own.some(({ card }) => card.status === 'running' || card.status === 'requires_action' || card.due !== null))
     return refuse('session_busy', `Another cell of the script session "${first}" runs: wait for its result.`)
   const later = new Set(before.filter((cell) => isBefore(last.key, cell.key)).map((cell) => cell.first))
   if (later.size >= SESSIONS_MAX)
-    return refuse('script_error', `The script session "${first}" was dropped: ${SESSIONS_MAX} others were used since. Begin a new one.`)
+    return refuse(
+      'script_error',
+      `The script session "${first}" was dropped: ${SESSIONS_MAX} others were used since. Begin a new one.`,
+    )
   if (at - last.card.at > IDLE_MS)
-    return refuse('script_error', `The script session "${first}" was dropped: it was not used for 30 minutes. Begin a new one.`)
+    return refuse(
+      'script_error',
+      `The script session "${first}" was dropped: it was not used for 30 minutes. Begin a new one.`,
+    )
   const logs = await Promise.all(own.map(({ card }) => readLogOf(store, card.session)))
   if (logs.some(({ task, end }) => end !== null && readCellTask(task).close_session === true))
     return refuse('script_error', `The script session "${first}" was closed. Begin a new one.`)
@@ -116,7 +125,10 @@ async function continueSession(
     return refuse('limit_exceeded', `A script session has at most ${limits.cells} cells. Begin a new one.`)
   const used = logs.flatMap(({ parts }) => parts.flatMap(({ calls }) => calls))
   const model = used.filter(({ of }) => of === 'model').length
-  const left = { model: Math.max(0, limits.modelCalls - model), tool: Math.max(0, limits.toolCalls - (used.length - model)) }
+  const left = {
+    model: Math.max(0, limits.modelCalls - model),
+    tool: Math.max(0, limits.toolCalls - (used.length - model)),
+  }
   const chain = own.flatMap(({ card }, i) => (logs[i]?.end && !logs[i].end.lost ? card.session : []))
   return { cell: own.length + 1, chain, names, limits, left }
 }
@@ -138,7 +150,10 @@ async function readCellCards(store: CompleteStore, above: string): Promise<reado
 }
 
 function isBefore(one: CallKey, other: CallKey): boolean {
-  const [[seq = 0, index = 0], [otherSeq = 0, otherIndex = 0]] = [one.split('.').map(Number), other.split('.').map(Number)]
+  const [[seq = 0, index = 0], [otherSeq = 0, otherIndex = 0]] = [
+    one.split('.').map(Number),
+    other.split('.').map(Number),
+  ]
   return seq < otherSeq || (seq === otherSeq && index < otherIndex)
 }
 

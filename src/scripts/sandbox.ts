@@ -92,9 +92,7 @@ class CellThread implements CellRunner {
     worker.on('messageerror', (error: Error) => this.#end(error.message))
     worker.on('error', (error: Error) => this.#end(error.message))
     worker.on('exit', (code) => this.#end(`it exited with code ${code}`))
-    // Nothing that a thread prints is of use, and what nobody reads would fill its pipe.
-    worker.stdout.resume()
-    worker.stderr.resume()
+    // What it prints is not read: reading would keep the process alive, and nothing inside can print.
     worker.unref()
   }
 

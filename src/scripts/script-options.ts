@@ -65,7 +65,11 @@ export const checkScriptOptions = optionsChecker<ScriptOptions>('createScripts',
 
 export type CompleteScriptOptions = Required<Omit<ScriptOptions, 'limits'>> & { readonly limits: ScriptLimits }
 
-export function completeScriptOptions({ mode = 'ask', limits = {}, folders = [] }: ScriptOptions): CompleteScriptOptions {
+export function completeScriptOptions({
+  mode = 'ask',
+  limits = {},
+  folders = [],
+}: ScriptOptions): CompleteScriptOptions {
   return { mode, limits: { ...DEFAULTS, ...limits }, folders }
 }
 

@@ -93,7 +93,11 @@ function scriptAgent({ options, start }: ScriptSetup, shared: SharedAgentOptions
 }
 
 /** Trouble of the store passes: the request is made again. */
-async function answerRequest(place: ScriptPlace, request: Request, context: CallContext): Promise<Reply | ModelFailure> {
+async function answerRequest(
+  place: ScriptPlace,
+  request: Request,
+  context: CallContext,
+): Promise<Reply | ModelFailure> {
   try {
     return await planReply(place, request, context)
   } catch (error) {

@@ -23,7 +23,9 @@ export function scriptTool(options: CompleteScriptOptions): Tool {
     script: optionalField(textField('The program of this cell.', { min: 1, max: CODE_CHARS_MAX })),
     name: optionalField(textField('A saved script. With "script" beside it, that text runs instead of the saved one.')),
     diff: optionalField(textField('Leave it out: how the program differs from the saved script.')),
-    session_id: optionalField(textField('The script session to go on with, as a result named it.', { min: 1, max: 64 })),
+    session_id: optionalField(
+      textField('The script session to go on with, as a result named it.', { min: 1, max: 64 }),
+    ),
     timeout_secs: optionalField(
       integerField(`How long the cell may work. Default ${TIMEOUT_SECS}.`, { min: 1, max: TIMEOUT_SECS_MAX }),
     ),
@@ -84,5 +86,7 @@ function choiceOf(args: Json): { readonly limits: Readonly<Record<string, number
     readonly limits?: { readonly concurrency?: number }
   }
   const { concurrency } = limits
-  return { limits: { activeMs: secs * 1_000, ...(concurrency === undefined ? {} : { parallel: Math.min(8, concurrency) }) } }
+  return {
+    limits: { activeMs: secs * 1_000, ...(concurrency === undefined ? {} : { parallel: Math.min(8, concurrency) }) },
+  }
 }

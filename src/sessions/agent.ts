@@ -383,7 +383,10 @@ function startedAgents(name: string, options: AgentOptions | InheritedOptions): 
   const starts = (options.tools ?? []).flatMap((tool) => ('type' in tool ? [] : (tool.starts ?? [])))
   const { tier = 'chat' } = 'lists' in options ? options : {}
   if (starts.length > 0 && tier !== 'chat')
-    throw new Fault('invalid_config', `"${name}" is a ${tier} agent, and only those of the tier chat may write scripts.`)
+    throw new Fault(
+      'invalid_config',
+      `"${name}" is a ${tier} agent, and only those of the tier chat may write scripts.`,
+    )
   return starts.length > 0 ? { starts } : {}
 }
 

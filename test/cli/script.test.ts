@@ -4,7 +4,7 @@ import { stageOfEach } from './scripted.ts'
 
 const { scriptedBy, stage } = stageOfEach()
 
-it('B-SCRIPT-32: terret script lists, shows and runs the scripts of the data folder, and asks about what they do', async () => {
+it('B-CELL-32: terret script lists, shows and runs the scripts of the data folder, and asks about what they do', async () => {
   await scriptedBy(() => 'Four.')
   const script = 'const said = await model_query("What is 2 + 2?")\nanswer({ said })\nreturn 4'
   expect((await stage.terret('script', 'list')).err).toContain('No script is saved here')
@@ -24,7 +24,7 @@ it('B-SCRIPT-32: terret script lists, shows and runs the scripts of the data fol
   expect((await stage.terret('script')).err).toContain('Usage: terret script')
 })
 
-it('B-SCRIPT-32: a model writes scripts only where the configuration says so', async () => {
+it('B-CELL-32: a model writes scripts only where the configuration says so', async () => {
   const offered: string[] = []
   const speak = ({ body }: { readonly body: unknown }): string => {
     offered.push(JSON.stringify(body).includes('"name":"script"') ? 'script' : 'none')

@@ -11,9 +11,12 @@ beforeAll(async () => {
 })
 afterAll(() => thread.close())
 
-it('B-SCRIPT-1: variables, functions and classes of one cell are those of the next: the same bindings', async () => {
-  const first = 'const list = [1]; let n = 0\nfunction inc() { n += 1; list.push(n) }\nclass Box { v = 7 }\nvar old = 1; loose = 2'
-  expect((await runCell(thread, first)).changed).toEqual(expect.arrayContaining(['loose', 'list', 'n', 'inc', 'Box', 'old']))
+it('B-CELL-1: variables, functions and classes of one cell are those of the next: the same bindings', async () => {
+  const first =
+    'const list = [1]; let n = 0\nfunction inc() { n += 1; list.push(n) }\nclass Box { v = 7 }\nvar old = 1; loose = 2'
+  expect((await runCell(thread, first)).changed).toEqual(
+    expect.arrayContaining(['loose', 'list', 'n', 'inc', 'Box', 'old']),
+  )
   const second = 'inc(); inc(); n += 10\nreturn [n, list, new Box().v, old + loose]'
   expect(await runCell(thread, second, { cell: 2 })).toMatchObject({ value: [12, [1, 1, 2], 7, 3] })
   // A later cell may declare a name again, and an earlier function goes on with its own.
@@ -22,7 +25,7 @@ it('B-SCRIPT-1: variables, functions and classes of one cell are those of the ne
   expect(await runCell(thread, 'list', { cell: 4 })).toMatchObject({ value: 'new', changed: [] })
 })
 
-it('B-SCRIPT-23: reserved names and functions are restored before each cell (AC-95)', async () => {
+it('B-CELL-23: reserved names and functions are restored before each cell (AC-95)', async () => {
   const code = 'globalThis.answer = 1; emit = 2; run = 3; context = 4; tool_call = null; delete globalThis.show_vars'
   await runCell(thread, code)
   const after = 'emit(typeof answer, typeof tool_call, typeof run.now, context, typeof show_vars); answer({ a: [1] })'
@@ -30,7 +33,7 @@ it('B-SCRIPT-23: reserved names and functions are restored before each cell (AC-
   expect(done).toMatchObject({ stdout: 'function function function undefined function\n', final: { a: [1] } })
 })
 
-it('B-SCRIPT-2: what was asked when nothing moves is one batch, and its results come together in order', async () => {
+it('B-CELL-2: what was asked when nothing moves is one batch, and its results come together in order', async () => {
   const code = `const got = []
 for (const n of [1, 2, 3]) tool_call('read', { n }).then(async (v) => { got.push(v); await tool_call('send', { v }) })
 await tool_call('read', { n: 4 }); await tool_call('read', { n: 5 })
@@ -39,25 +42,37 @@ return got`
   expect(first).toMatchObject({ type: 'rest', calls: [1, 2, 3, 4].map((n) => ({ tool: 'read', args: { n } })) })
   const given = [3, 2, 1, 0].map((n) => [n, true, `r${n}`] as const)
   const second = await giveResults(thread, given.toReversed())
-  expect(second).toMatchObject({ calls: [0, 1, 2].map((n) => ({ tool: 'send', args: { v: `r${n}` } })).concat({ tool: 'read', args: { n: 5 } } as never) })
+  expect(second).toMatchObject({
+    calls: [0, 1, 2]
+      .map((n) => ({ tool: 'send', args: { v: `r${n}` } }))
+      .concat({ tool: 'read', args: { n: 5 } } as never),
+  })
 })
 
-it('B-SCRIPT-15: a call that nothing waits for when the cell ends is not made', async () => {
+it('B-CELL-15: a call that nothing waits for when the cell ends is not made', async () => {
   expect(await startCell(thread, 'tool_call("send", {}); return 4')).toMatchObject({ calls: [], done: { value: 4 } })
   // What it would have done afterwards is not done in the next cell either.
   const code = 'tool_call("send", {}).then(() => tool_call("send", { again: 1 })); return 1'
   await startCell(thread, code, { cell: 2 })
-  expect(await startCell(thread, 'await tool_call("read", {})', { cell: 3 })).toMatchObject({ calls: [{ tool: 'read', n: 0 }] })
+  expect(await startCell(thread, 'await tool_call("read", {})', { cell: 3 })).toMatchObject({
+    calls: [{ tool: 'read', n: 0 }],
+  })
 })
 
-it('B-SCRIPT-22: a batch gives a value or an error for each item, and needs a list', async () => {
-  const code = 'return [await tool_call_batched([["read", { a: 1 }], { name: "nope" }]), await model_query_batched(["q", { prompt: "p", system: "s" }]), await agent_query_batched(["t", ["a", "u"], { agent: "b", prompt: "v" }])]'
+it('B-CELL-22: a batch gives a value or an error for each item, and needs a list', async () => {
+  const code =
+    'return [await tool_call_batched([["read", { a: 1 }], { name: "nope" }]), await model_query_batched(["q", { prompt: "p", system: "s" }]), await agent_query_batched(["t", ["a", "u"], { agent: "b", prompt: "v" }])]'
   expect((await runCell(thread, code)).value).toMatchObject([
-    [{ ok: true, value: { a: 1 } }, { ok: false, error: { kind: 'unknown_capability' } }],
+    [
+      { ok: true, value: { a: 1 } },
+      { ok: false, error: { kind: 'unknown_capability' } },
+    ],
     [{ value: { prompt: 'q' } }, { value: { prompt: 'p', system: 's' } }],
     [{ value: { task: 't' } }, { value: { agent: 'a', task: 'u' } }, { value: { agent: 'b', task: 'v' } }],
   ])
-  expect((await runCell(thread, 'await tool_call_batched("read")', { cell: 2 })).error).toMatchObject({ kind: 'script_error' })
+  expect((await runCell(thread, 'await tool_call_batched("read")', { cell: 2 })).error).toMatchObject({
+    kind: 'script_error',
+  })
 })
 
 it.each([
@@ -71,13 +86,13 @@ it.each([
   ['await import("node:fs")', ''],
   ['new SharedArrayBuffer(8)', 'SharedArrayBuffer'],
   ['new WeakRef({})', 'WeakRef'],
-])('B-SCRIPT-9: %s is a sentence, and reaches nothing', async (code, hint) => {
+])('B-CELL-9: %s is a sentence, and reaches nothing', async (code, hint) => {
   const { error } = await runCell(thread, code)
   expect(error).toMatchObject({ kind: 'script_error' })
   expect(error?.message).toContain(hint)
 })
 
-it('B-SCRIPT-9: constructors lead to the globals of the engine and no further', async () => {
+it('B-CELL-9: constructors lead to the globals of the engine and no further', async () => {
   const code = `const out = []
 for (const make of [(async () => {}).constructor, Function, (function* () {}).constructor, tool_call.constructor])
   out.push(String(make('return typeof globalThis.process + typeof globalThis.require + typeof globalThis.host')))
@@ -86,7 +101,7 @@ return out.at(-1)`
   expect((await runCell(thread, code)).value).toBe('undefinedundefinedundefined')
 })
 
-it('B-SCRIPT-24: the time and the randomness of a part are those that were recorded', async () => {
+it('B-CELL-24: the time and the randomness of a part are those that were recorded', async () => {
   const code = 'return [run.now(), run.random(), run.random()]'
   const other = await startThread()
   const { value } = await runCell(thread, code)
@@ -106,19 +121,19 @@ it.each([
   ['return new Proxy({}, { ownKeys() { throw new Error("mine") } })', 'mine', null],
   ['await new Promise(() => {})', 'nothing left to wait for', null],
   ['tool_call("read", { a: 1n })\nawait tool_call("read", { a: 1n })', 'BigInt', null],
-])('B-SCRIPT-25: %j is an error with its reason and its place', async (code, message, line) => {
+])('B-CELL-25: %j is an error with its reason and its place', async (code, message, line) => {
   const { error } = await runCell(thread, code, { names: [] })
   const said = message === 'unknown' ? 'A script cannot call the tool' : message === 'BigInt' ? '' : message
   expect(error?.message).toContain(said)
   if (line !== null) expect(error?.at).toMatchObject({ cell: 1, line })
 })
 
-it('B-SCRIPT-25: a thread goes on after an error, with the variables that were there', async () => {
+it('B-CELL-25: a thread goes on after an error, with the variables that were there', async () => {
   await runCell(thread, 'keep = 1; const also = 2; throw new Error("late")')
   expect(await runCell(thread, '[keep, also]', { cell: 2 })).toMatchObject({ value: [1, 2] })
 })
 
-it('B-SCRIPT-23: what a cell prints is cut, and much more than that ends it', async () => {
+it('B-CELL-23: what a cell prints is cut, and much more than that ends it', async () => {
   const some = await runCell(thread, 'for (let i = 0; i < 100; i++) emit("x".repeat(999))')
   expect(some).toMatchObject({ value: null })
   expect(some.stdout).toHaveLength(24_000)
@@ -126,7 +141,7 @@ it('B-SCRIPT-23: what a cell prints is cut, and much more than that ends it', as
   expect(much.error).toMatchObject({ kind: 'limit_exceeded', at: { cell: 2, line: 1 } })
 })
 
-it('B-SCRIPT-29: each call has the cell and the line that made it, also of a function of an earlier cell', async () => {
+it('B-CELL-29: each call has the cell and the line that made it, also of a function of an earlier cell', async () => {
   await runCell(thread, '\nasync function ask(n) {\n  return tool_call("read", { n })\n}')
   const rest = await startCell(thread, 'await Promise.all([\n  ask(1),\n  tool_call("read", {}),\n])', { cell: 2 })
   expect(rest).toMatchObject({ calls: [{ at: { cell: 1, line: 3 } }, { at: { cell: 2, line: 3 } }] })
@@ -135,6 +150,6 @@ it('B-SCRIPT-29: each call has the cell and the line that made it, also of a fun
 it.each([
   ['for (;;) {}', 'timeout'],
   ['function f() { f() }\nf()', 'script_error'],
-])('B-SCRIPT-5: %s ends as %s', async (code, kind) => {
+])('B-CELL-5: %s ends as %s', async (code, kind) => {
   expect((await runCell(await startThread(), code, { computeMs: 100 })).error).toMatchObject({ kind })
 })

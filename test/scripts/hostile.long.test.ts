@@ -18,6 +18,6 @@ const HOSTILE: readonly (readonly [code: string, kind: string, computeMs: number
   ['Promise.resolve().then(function again() { return Promise.resolve().then(again) }); return 1', 'timeout', 200],
 ]
 
-it.each(HOSTILE)('B-SCRIPT-5: %s ends as %s', async (code, kind, computeMs) => {
+it.each(HOSTILE)('B-CELL-5: %s ends as %s', async (code, kind, computeMs) => {
   expect((await runCell(await startThread(), code, { computeMs })).error).toMatchObject({ kind })
 })

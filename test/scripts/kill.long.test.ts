@@ -42,14 +42,21 @@ function journalOf(file: string): readonly string[] {
 
 type Ended = { readonly status: string; readonly text: string }
 
-it('B-SCRIPT-3: killed while a call waits for a person, another process goes on after the decision (C3)', async () => {
+it('B-CELL-3: killed while a call waits for a person, another process goes on after the decision (C3)', async () => {
   const file = makeFile()
   writeFileSync(`${file}.journal`, '')
   const script = 'const a = await tool_call("post", { to: "bob" })\nreturn [a, await tool_call("send", { to: "ann" })]'
   expect(JSON.parse(await firstLine(start(file, script)))).toMatchObject({ status: 'requires_action' })
   const store = open(file)
   const { tool, planner } = createScripts()
-  const harness = new Harness({ model: scripted([]), store, secrets: {}, tools: [tool], graphs: [planner], worker: { drives: false } })
+  const harness = new Harness({
+    model: scripted([]),
+    store,
+    secrets: {},
+    tools: [tool],
+    graphs: [planner],
+    worker: { drives: false },
+  })
   const [asked] = await harness.pending()
   expect(asked).toMatchObject({ tool: 'send', args: { to: 'ann' } })
   await harness.session(asked?.sessionId ?? '').decide({ callId: asked?.callId ?? '', allow: true, by: 'ann' })
@@ -60,10 +67,11 @@ it('B-SCRIPT-3: killed while a call waits for a person, another process goes on 
   expect(journalOf(file)).toEqual(['send bob', 'send ann'])
 })
 
-it('B-SCRIPT-14, B-SCRIPT-18: killed after hundreds of calls, a cell is run again over their results and none is made twice (C14, C18)', async () => {
+it('B-CELL-14, B-CELL-18: killed after hundreds of calls, a cell is run again over their results and none is made twice (C14, C18)', async () => {
   const file = makeFile()
   writeFileSync(`${file}.journal`, '')
-  const script = 'let n = 0\nfor (; n < 300; n++) await tool_call("post", { to: `${n}` }).catch((error) => lost.push(error.kind))\nreturn n'
+  const script =
+    'let n = 0\nfor (; n < 300; n++) await tool_call("post", { to: `${n}` }).catch((error) => lost.push(error.kind))\nreturn n'
   const kept = `const lost = []\n${script}, lost`.replace('return n, lost', 'return [n, lost]')
   for (const at of [120, 90]) {
     const child = start(file, kept, at)
@@ -76,7 +84,7 @@ it('B-SCRIPT-14, B-SCRIPT-18: killed after hundreds of calls, a cell is run agai
   expect(journalOf(file)).toEqual(Array.from({ length: 300 }, (_, n) => `send ${n}`))
 })
 
-it('B-SCRIPT-17: five hundred calls one after the other', async () => {
+it('B-CELL-17: five hundred calls one after the other', async () => {
   const file = makeFile()
   writeFileSync(`${file}.journal`, '')
   const script = 'let n = 0\nwhile (n < 500) { await tool_call("post", { to: `${n}` }); n += 1 }\nreturn n'
@@ -85,7 +93,7 @@ it('B-SCRIPT-17: five hundred calls one after the other', async () => {
   expect(journalOf(file)).toHaveLength(500)
 })
 
-it('B-SCRIPT-19: a batch of a thousand questions whose process is killed five times asks none twice (C19)', async () => {
+it('B-CELL-19: a batch of a thousand questions whose process is killed five times asks none twice (C19)', async () => {
   const file = makeFile()
   writeFileSync(`${file}.journal`, '')
   const script = `const all = await model_query_batched(Array.from({ length: 1_000 }, (_, n) => 'question ' + n))

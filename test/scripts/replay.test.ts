@@ -13,7 +13,10 @@ function anotherProcess({ store, seen, steps }: Processes, start: StartRunner = 
   const { tool, planner } = scriptsWith({ mode: 'on' }, start)
   const { model, told } = writer(steps)
   const tools = [...testTools(seen), tool]
-  return { harness: new Harness({ model, store, secrets: {}, tools, graphs: [planner], worker: { graceMs: 50 } }), told }
+  return {
+    harness: new Harness({ model, store, secrets: {}, tools, graphs: [planner], worker: { graceMs: 50 } }),
+    told,
+  }
 }
 
 function processes(steps: readonly Step[]): Processes {
@@ -35,8 +38,9 @@ function watched(ran: string[], broken: (request: CellRequest) => boolean = () =
   }
 }
 
-it('B-SCRIPT-3: a script that waits for an approval goes on in another process, and makes each call once (C3)', async () => {
-  const script = 'const text = await tool_call("read", { path: "a" })\nreturn [text, await tool_call("send", { to: text })]'
+it('B-CELL-3: a script that waits for an approval goes on in another process, and makes each call once (C3)', async () => {
+  const script =
+    'const text = await tool_call("read", { path: "a" })\nreturn [text, await tool_call("send", { to: text })]'
   const place = processes([{ script }])
   const one = anotherProcess(place)
   const { sessionId, status } = await one.harness.run('go')
@@ -51,12 +55,18 @@ it('B-SCRIPT-3: a script that waits for an approval goes on in another process, 
   expect(ran).toEqual(['cell 1', '1 results', '1 results'])
 })
 
-it('B-SCRIPT-1: a cell in another process has the variables of those before it, and calls nothing again', async () => {
+it('B-CELL-1: a cell in another process has the variables of those before it, and calls nothing again', async () => {
   const place = processes([
     { script: 'const list = [await tool_call("read", { path: "a" }), run.random()]' },
     { script: 'throw new Error("no")' },
-    ([first]) => ({ script: 'list.push(await tool_call("read", { path: "b" })); return list', session_id: first?.session_id ?? '' }),
-    ([first]) => ({ script: 'list.push(await tool_call("send", {})); return list', session_id: first?.session_id ?? '' }),
+    ([first]) => ({
+      script: 'list.push(await tool_call("read", { path: "b" })); return list',
+      session_id: first?.session_id ?? '',
+    }),
+    ([first]) => ({
+      script: 'list.push(await tool_call("send", {})); return list',
+      session_id: first?.session_id ?? '',
+    }),
   ])
   const one = anotherProcess(place)
   const { sessionId } = await one.harness.run('go')
@@ -69,7 +79,7 @@ it('B-SCRIPT-1: a cell in another process has the variables of those before it, 
   await two.harness.close()
 })
 
-it('B-SCRIPT-16: two chains of unequal depth make the same calls in the same order, wherever they are run again (C16)', async () => {
+it('B-CELL-16: two chains of unequal depth make the same calls in the same order, wherever they are run again (C16)', async () => {
   const script = (tool: string, name: string): string => `const order = []
 async function chain(letter, calls, depth) {
   for (let n = 0; n < calls; n++) {
@@ -102,8 +112,9 @@ return order`
   expect(order(place.seen)).toEqual(order(live.seen))
 })
 
-it('B-SCRIPT-18: a thread that ends in the middle of a cell is replaced, and nothing is called twice (C18)', async () => {
-  const script = 'const all = []\nfor (const path of ["a", "b", "c"]) all.push(await tool_call("read", { path }))\nreturn all'
+it('B-CELL-18: a thread that ends in the middle of a cell is replaced, and nothing is called twice (C18)', async () => {
+  const script =
+    'const all = []\nfor (const path of ["a", "b", "c"]) all.push(await tool_call("read", { path }))\nreturn all'
   const place = processes([{ script }])
   const ran: string[] = []
   let breaks = 2
@@ -118,15 +129,18 @@ it('B-SCRIPT-18: a thread that ends in the middle of a cell is replaced, and not
   expect(ran).toEqual(['cell 1', '1 results', '1 results', 'cell 1', '1 results', '1 results', '1 results'])
 })
 
-it('B-SCRIPT-18: a cell whose thread ends twice at one place has failed, and says so', async () => {
+it('B-CELL-18: a cell whose thread ends twice at one place has failed, and says so', async () => {
   const place = processes([{ script: 'await tool_call("read", { path: "a" })' }])
-  const { harness, told } = anotherProcess(place, watched([], ({ type }) => type === 'results'))
+  const { harness, told } = anotherProcess(
+    place,
+    watched([], ({ type }) => type === 'results'),
+  )
   expect(await harness.run('go')).toMatchObject({ status: 'completed' })
   await harness.close()
   expect(told[0]).toContain('The thread of the script was lost 2 times')
 })
 
-it('B-SCRIPT-20: a recorded call that the program does not make now ends the cell, with the place and both calls', async () => {
+it('B-CELL-20: a recorded call that the program does not make now ends the cell, with the place and both calls', async () => {
   const script = 'const path = "a"\nawait tool_call("read", { path })\nawait tool_call("send", { to: path })'
   const place = processes([{ script }])
   const one = anotherProcess(place)
@@ -142,7 +156,9 @@ it('B-SCRIPT-20: a recorded call that the program does not make now ends the cel
   const two = anotherProcess(place, other)
   await decideAll(two.harness, sessionId)
   const said = 'call 0 of read with {"path":"a"}, and now makes call 0 of read with {"path":"b"}'
-  expect(two.told[0]).toContain(`ScriptDiverged: cell 1, line 2 does something else than the log says: it had made ${said}.`)
+  expect(two.told[0]).toContain(
+    `ScriptDiverged: cell 1, line 2 does something else than the log says: it had made ${said}.`,
+  )
   const cell = await eventsOf(two.harness, `${sessionId}~5.0`)
   const [end] = ofType(cell, 'run.settled')
   expect(end?.outcome).toMatchObject({ type: 'failed', reason: 'planner_failed' })
@@ -150,10 +166,15 @@ it('B-SCRIPT-20: a recorded call that the program does not make now ends the cel
   expect(place.seen.made).toEqual(['read a', 'sent to a'])
 })
 
-it('B-SCRIPT-30: a harness without scripts has no planner of this name', async () => {
+it('B-CELL-30: a harness without scripts has no planner of this name', async () => {
   const harness = new Harness({ model: scripted(['done']), secrets: {} })
-  await expect(harness.run('answer(1)', { agent: 'script' as 'default' })).rejects.toMatchObject({ code: 'invalid_config' })
+  await expect(harness.run('answer(1)', { agent: 'script' as 'default' })).rejects.toMatchObject({
+    code: 'invalid_config',
+  })
   await harness.close()
   const { harness: own } = withScripts([])
-  expect(await own.run('return 6 * 7', { agent: 'script' })).toMatchObject({ status: 'completed', output: { value: 42 } })
+  expect(await own.run('return 6 * 7', { agent: 'script' })).toMatchObject({
+    status: 'completed',
+    output: { value: 42 },
+  })
 })

@@ -5,16 +5,26 @@ import { FREE_PROFILE } from '../../src/models/price.ts'
 import { createScripts } from '../../src/scripts/index.ts'
 import { type CellAnswer, decideAll, eventsOf, ofType, runCells, withScripts } from './stage.ts'
 
-const next = (script: string) => ([first]: readonly CellAnswer[]) => ({ script, session_id: first?.session_id ?? '' })
+const next =
+  (script: string) =>
+  ([first]: readonly CellAnswer[]) => ({ script, session_id: first?.session_id ?? '' })
 
-it('B-SCRIPT-1: a variable of one cell is there in the next, and the model gets the final answer (C1)', async () => {
+it('B-CELL-1: a variable of one cell is there in the next, and the model gets the final answer (C1)', async () => {
   const { answers, result } = await runCells([{ script: 'x = 2' }, next('answer(x * 21)')])
-  expect(answers[0]).toMatchObject({ value: 2, variables_changed: ['x'], limits_remaining: { cells: 15, tool_calls: 128 } })
-  expect(answers[1]).toMatchObject({ final_answer: 42, session_id: answers[0]?.session_id, limits_remaining: { cells: 14 } })
+  expect(answers[0]).toMatchObject({
+    value: 2,
+    variables_changed: ['x'],
+    limits_remaining: { cells: 15, tool_calls: 128 },
+  })
+  expect(answers[1]).toMatchObject({
+    final_answer: 42,
+    session_id: answers[0]?.session_id,
+    limits_remaining: { cells: 14 },
+  })
   expect(result).toMatchObject({ status: 'completed', output: 'done' })
 })
 
-it('B-SCRIPT-2: forty reads at once are one batch, run four at a time, and keep their order (C2)', async () => {
+it('B-CELL-2: forty reads at once are one batch, run four at a time, and keep their order (C2)', async () => {
   const script = 'return await Promise.all(Array.from({ length: 40 }, (_, n) => tool_call("read", { path: `p${n}` })))'
   const { harness, answers, seen, session } = await runCells([{ script }], { waitMs: 2 })
   expect(answers[0]?.value).toEqual(Array.from({ length: 40 }, (_, n) => `read p${n}`))
@@ -23,15 +33,16 @@ it('B-SCRIPT-2: forty reads at once are one batch, run four at a time, and keep 
   expect(replies.map(({ calls }) => calls.length)).toEqual([40, 0])
 })
 
-it('B-SCRIPT-2: a batch of more calls than one reply may hold is made in several, and given back together', async () => {
-  const script = 'return (await Promise.all(Array.from({ length: 120 }, (_, n) => tool_call("read", { path: `p${n}` })))).length'
+it('B-CELL-2: a batch of more calls than one reply may hold is made in several, and given back together', async () => {
+  const script =
+    'return (await Promise.all(Array.from({ length: 120 }, (_, n) => tool_call("read", { path: `p${n}` })))).length'
   const { harness, answers, session } = await runCells([{ script }])
   expect(answers[0]).toMatchObject({ value: 120, limits_remaining: { tool_calls: 8 } })
   const replies = ofType(await eventsOf(harness, `${session}~5.0`), 'agent.message')
   expect(replies.map(({ calls }) => calls.length)).toEqual([50, 50, 20, 0])
 })
 
-it('B-SCRIPT-4: a denied call is an error that a program can catch; otherwise the cell ends as denied, and the run goes on (C4)', async () => {
+it('B-CELL-4: a denied call is an error that a program can catch; otherwise the cell ends as denied, and the run goes on (C4)', async () => {
   const caught = 'try { await tool_call("send", { to: "ann" }) } catch (error) { return [error.kind, error.message] }'
   const { harness, told } = withScripts([{ script: caught }, { script: '\nawait tool_call("send", {})' }])
   const { sessionId, status } = await harness.run('go')
@@ -43,21 +54,24 @@ it('B-SCRIPT-4: a denied call is an error that a program can catch; otherwise th
   expect(told[1]).toContain('denied (cell 1, line 2): ')
 })
 
-it('B-SCRIPT-6: after the last call the next one is refused before it is made, and none remain (C6, AC-95)', async () => {
+it('B-CELL-6: after the last call the next one is refused before it is made, and none remain (C6, AC-95)', async () => {
   const script = 'let made = 0\nfor (;;) { await tool_call("read", { path: "p" }); made += 1 }'
-  const { answers, texts, seen } = await runCells([{ script }, next('return made')], { scripts: { mode: 'on', limits: { toolCalls: 9 } } })
+  const { answers, texts, seen } = await runCells([{ script }, next('return made')], {
+    scripts: { mode: 'on', limits: { toolCalls: 9 } },
+  })
   expect(answers[0]).toMatchObject({ error: { kind: 'limit_exceeded', line: 2 }, limits_remaining: { tool_calls: 0 } })
   expect(texts[0]).toContain('limit_exceeded (cell 1, line 2): No more tool calls are left')
   expect(answers[1]).toMatchObject({ value: 9, limits_remaining: { tool_calls: 0 } })
   expect(seen.made).toHaveLength(9)
 })
 
-it('B-SCRIPT-7: a batch of questions under a budget asks those that fit, and the others are errors (C7)', async () => {
+it('B-CELL-7: a batch of questions under a budget asks those that fit, and the others are errors (C7)', async () => {
   const usage = { inputTokens: 10, outputTokens: 100 }
   let asked = 0
   const own = scripted(({ tools }, taken) => {
     if (tools.length === 0) asked += 1
-    const script = 'const all = await model_query_batched(Array.from({ length: 50 }, (_, n) => `q${n}`))\nreturn all.filter(({ ok }) => ok).length'
+    const script =
+      'const all = await model_query_batched(Array.from({ length: 50 }, (_, n) => `q${n}`))\nreturn all.filter(({ ok }) => ok).length'
     const calls = taken === 0 ? [{ tool: 'script', args: { script } }] : []
     return { ...(tools.length === 0 || taken > 0 ? { text: 'yes' } : { calls }), usage, cost: 1_020 }
   })
@@ -72,7 +86,7 @@ it('B-SCRIPT-7: a batch of questions under a budget asks those that fit, and the
   expect(asked).toBeLessThan(20)
 })
 
-it('B-SCRIPT-8: a script calls no script and nothing that starts sessions, and the names are listed (C8)', async () => {
+it('B-CELL-8: a script calls no script and nothing that starts sessions, and the names are listed (C8)', async () => {
   const script = `const said = []
 for (const name of ['script', 'subagent', 'nope', 'model_query', '__proto__', 'constructor'])
   try { await tool_call(name, {}) } catch (error) { said.push(error.kind) }
@@ -83,7 +97,7 @@ return said`
   expect(answers[0]?.value).toEqual([...Array<string>(6).fill('unknown_capability'), list])
 })
 
-it('B-SCRIPT-10: of two cells of one script session in one reply, the second is busy (C10)', async () => {
+it('B-CELL-10: of two cells of one script session in one reply, the second is busy (C10)', async () => {
   const both = ([first]: readonly CellAnswer[]) => {
     const session_id = first?.session_id ?? ''
     return ['await tool_call("read", { path: "a" }); n += 1', 'n += 10'].map((script) => ({ script, session_id }))
@@ -93,8 +107,10 @@ it('B-SCRIPT-10: of two cells of one script session in one reply, the second is 
   expect(answers[3]).toMatchObject({ value: 1 })
 })
 
-it('B-SCRIPT-12: no script runs in the mode off, in plan mode, and with the kill switch (C12)', async () => {
-  const { texts, seen } = await runCells([{ script: 'await tool_call("read", { path: "p" })' }], { scripts: { mode: 'off' } })
+it('B-CELL-12: no script runs in the mode off, in plan mode, and with the kill switch (C12)', async () => {
+  const { texts, seen } = await runCells([{ script: 'await tool_call("read", { path: "p" })' }], {
+    scripts: { mode: 'off' },
+  })
   expect(texts[0]).toBe('Tool "script" refuses this call here.')
   expect(seen.made).toEqual([])
   const { tool, planner } = createScripts({ mode: 'on' })
@@ -108,12 +124,14 @@ it('B-SCRIPT-12: no script runs in the mode off, in plan mode, and with the kill
   await harness.close()
   expect(offered).not.toContain('script')
   process.env['TERRET_SCRIPTS'] = '0'
-  const killed = await runCells([{ script: 'await tool_call("read", { path: "p" })' }]).finally(() => delete process.env['TERRET_SCRIPTS'])
+  const killed = await runCells([{ script: 'await tool_call("read", { path: "p" })' }]).finally(
+    () => delete process.env['TERRET_SCRIPTS'],
+  )
   expect(killed.seen.made).toEqual([])
   expect(killed.answers).toHaveLength(1)
 })
 
-it('B-SCRIPT-12: in the mode ask a call only lowers the limits, in the mode on it raises them to twice (C12)', async () => {
+it('B-CELL-12: in the mode ask a call only lowers the limits, in the mode on it raises them to twice (C12)', async () => {
   const limits = { tool_calls: 1_000, cells: 2 }
   const { answers } = await runCells([{ script: '1', limits }])
   expect(answers[0]?.limits_remaining).toEqual({ cells: 1, model_calls: 64, tool_calls: 256 })
@@ -123,10 +141,13 @@ it('B-SCRIPT-12: in the mode ask a call only lowers the limits, in the mode on i
   expect(JSON.parse(told[0] ?? '')).toMatchObject({ limits_remaining: { cells: 1, tool_calls: 128 } })
 })
 
-it('B-SCRIPT-21: a script asks an agent, which works in a session below its cell, and not too deep', async () => {
+it('B-CELL-21: a script asks an agent, which works in a session below its cell, and not too deep', async () => {
   const script = 'return [await agent_query("what?"), await agent_query("helper", "do it").catch((e) => e.kind)]'
   const subagents = { helper: { description: 'Helps.', tools: [] } }
-  const deep = await runCells([{ script: 'return await agent_query("what?").catch((e) => e.kind)' }], { subagents, limits: { depth: 1 } })
+  const deep = await runCells([{ script: 'return await agent_query("what?").catch((e) => e.kind)' }], {
+    subagents,
+    limits: { depth: 1 },
+  })
   expect(deep.answers[0]).toMatchObject({ value: 'recursion_depth' })
   const { answers, harness, session } = await runCells([{ script }], { subagents })
   expect(answers[0]).toMatchObject({ value: ['done', 'done'] })
@@ -134,7 +155,7 @@ it('B-SCRIPT-21: a script asks an agent, which works in a session below its cell
   expect(children?.map(({ agent }) => agent).toSorted()).toEqual(['helper', 'subagent'])
 })
 
-it('B-SCRIPT-23: a result that is too large is an error, and the variables stay', async () => {
+it('B-CELL-23: a result that is too large is an error, and the variables stay', async () => {
   const { answers } = await runCells([{ script: 'big = "x".repeat(300_000); return big' }, next('big.length')])
   expect(answers[0]?.error).toMatchObject({ kind: 'limit_exceeded' })
   expect(answers[1]).toMatchObject({ value: 300_000 })
@@ -148,20 +169,26 @@ it.each([
   [{ script: '1', session_id: '999.0' }, 'no script session "999.0"'],
   [{}, 'Give "script"'],
   [{ name: '../secret' }, 'no saved script'],
-])('B-SCRIPT-25: %j is refused with a reason', async (args, reason) => {
+])('B-CELL-25: %j is refused with a reason', async (args, reason) => {
   const { texts, result } = await runCells([args])
   expect(texts[0]).toContain(reason)
   expect(result.status).toBe('completed')
 })
 
-it('B-SCRIPT-27: only the tool starts a script: it is no subagent, and subagents do not get the tool', async () => {
+it('B-CELL-27: only the tool starts a script: it is no subagent, and subagents do not get the tool', async () => {
   const { tool, planner } = createScripts({ mode: 'on' })
   const offered: (readonly string[])[] = []
   const task = JSON.stringify({ script: 'answer(1)' })
   const model = scripted(({ messages, tools }) => {
     offered.push(tools.map(({ name }) => name))
     if (messages.some(({ role }) => role === 'tool')) return 'done'
-    if (JSON.stringify(messages).includes('go')) return { calls: [{ tool: 'subagent', args: { agent: 'script', task } }, { tool: 'subagent', args: { task: 'x' } }] }
+    if (JSON.stringify(messages).includes('go'))
+      return {
+        calls: [
+          { tool: 'subagent', args: { agent: 'script', task } },
+          { tool: 'subagent', args: { task: 'x' } },
+        ],
+      }
     return 'done'
   })
   const harness = new Harness({ model, secrets: {}, subagents: true, tools: [tool], graphs: [planner] })
@@ -172,8 +199,9 @@ it('B-SCRIPT-27: only the tool starts a script: it is no subagent, and subagents
   expect(offered.some((names) => names.includes('subagent') && !names.includes('script'))).toBe(true)
 })
 
-it('B-SCRIPT-29: each call is recorded with its cell and its line', async () => {
-  const script = 'const a = tool_call("read", { path: "a" })\n\nawait Promise.all([a, tool_call("read", { path: "b" })])'
+it('B-CELL-29: each call is recorded with its cell and its line', async () => {
+  const script =
+    'const a = tool_call("read", { path: "a" })\n\nawait Promise.all([a, tool_call("read", { path: "b" })])'
   const { harness, session, answers } = await runCells([{ script }])
   expect(answers[0]?.calls).toEqual([
     { n: 0, tool: 'read', line: 1, ok: true },
@@ -182,5 +210,8 @@ it('B-SCRIPT-29: each call is recorded with its cell and its line', async () => 
   const [reply] = ofType(await eventsOf(harness, `${session}~5.0`), 'agent.message')
   const [part] = reply?.parts ?? []
   const { calls } = JSON.parse(part?.type === 'text' ? part.text : '{}') as { calls: readonly object[] }
-  expect(calls).toMatchObject([{ n: 0, at: { cell: 1, line: 1 } }, { n: 1, at: { cell: 1, line: 3 } }])
+  expect(calls).toMatchObject([
+    { n: 0, at: { cell: 1, line: 1 } },
+    { n: 1, at: { cell: 1, line: 3 } },
+  ])
 })

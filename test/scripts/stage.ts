@@ -15,7 +15,12 @@ export type CellAnswer = {
   readonly final_answer: Json
   readonly stdout: string
   readonly variables_changed: readonly string[]
-  readonly calls: readonly { readonly n: number; readonly tool: string; readonly line: number | null; readonly ok: boolean }[]
+  readonly calls: readonly {
+    readonly n: number
+    readonly tool: string
+    readonly line: number | null
+    readonly ok: boolean
+  }[]
   readonly limits_remaining?: { readonly cells: number; readonly model_calls: number; readonly tool_calls: number }
   readonly error?: { readonly kind: string; readonly message: string; readonly line?: number; readonly cell?: number }
 }
@@ -67,7 +72,11 @@ export function testTools(seen: Seen, waitMs = 0) {
 }
 
 /** Null: the model says that it is done, which ends the run. */
-export type Step = null | CellArgs | readonly CellArgs[] | ((before: readonly CellAnswer[]) => CellArgs | readonly CellArgs[])
+export type Step =
+  | null
+  | CellArgs
+  | readonly CellArgs[]
+  | ((before: readonly CellAnswer[]) => CellArgs | readonly CellArgs[])
 
 /** A model that makes these calls of `script`, one reply after the other, and then says that it is done. */
 export function writer(steps: readonly Step[]) {
@@ -97,7 +106,11 @@ export function answerIn(text: string): CellAnswer {
   return end?.result ?? (found as CellAnswer)
 }
 
-type Stage = { readonly scripts?: ScriptOptions; readonly seen?: Seen; readonly waitMs?: number } & Partial<HarnessOptions>
+type Stage = {
+  readonly scripts?: ScriptOptions
+  readonly seen?: Seen
+  readonly waitMs?: number
+} & Partial<HarnessOptions>
 
 export function withScripts(steps: readonly Step[], stage: Stage = {}) {
   const { scripts = { mode: 'on' }, seen = { made: [], most: 0 }, waitMs, tools, ...options } = stage

@@ -23,7 +23,13 @@ export async function scriptCommand(call: CommandArgs): Promise<number> {
   const script = findScript(name)
   if (verb === 'run') return runSaved(call, script)
   if (call.is('json')) printJson({ name, folder: script.folder, script: script.text })
-  else print(...script.text.trimEnd().split('\n').map((line) => clean(line)))
+  else
+    print(
+      ...script.text
+        .trimEnd()
+        .split('\n')
+        .map((line) => clean(line)),
+    )
   return EXIT.ok
 }
 
@@ -35,7 +41,8 @@ function foldersHere(): readonly string[] {
 function listSaved(call: CommandArgs): number {
   const scripts = listScripts(foldersHere())
   if (call.is('json')) printJson({ scripts })
-  else if (scripts.length === 0) warn(`No script is saved here. Put one into ${oneLine(foldersHere()[0] ?? '')} as NAME.js.`)
+  else if (scripts.length === 0)
+    warn(`No script is saved here. Put one into ${oneLine(foldersHere()[0] ?? '')} as NAME.js.`)
   else for (const { name, folder } of scripts) print(clean(`${name.padEnd(24)} ${oneLine(folder)}`))
   return EXIT.ok
 }
@@ -43,7 +50,10 @@ function listSaved(call: CommandArgs): number {
 function findScript(name: string): SavedScript {
   const script = readScript(foldersHere(), name)
   if (script !== null) return script
-  throw new CliError(EXIT.missing, `There is no saved script "${oneLine(name, 64)}". See ${terretCommand`script list`}.`)
+  throw new CliError(
+    EXIT.missing,
+    `There is no saved script "${oneLine(name, 64)}". See ${terretCommand`script list`}.`,
+  )
 }
 
 function runSaved(call: CommandArgs, { name, text }: SavedScript): Promise<number> {

@@ -96,7 +96,11 @@ export class Harnesses {
 }
 
 function harnessKey({ folder, agent, mode = '', more }: FolderHarnessOptions): string {
-  const kind = isDefinedAgent(agent) ? 'agents' : agent === CRON_AGENT || agent === SCRIPT_AGENT ? agent : (workflowOfAgent(agent) ?? '')
+  const kind = isDefinedAgent(agent)
+    ? 'agents'
+    : agent === CRON_AGENT || agent === SCRIPT_AGENT
+      ? agent
+      : (workflowOfAgent(agent) ?? '')
   return JSON.stringify([kind, folder, mode, more ? hash('sha256', more.name) : ''])
 }
 
