@@ -23,6 +23,7 @@ import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
 import { hasHost, Schedules } from './schedules.ts'
 import { hasJobs, Jobs } from './jobs.ts'
+import { Cells, hasCells } from './cells.ts'
 import { Deliveries, hasDeliveries } from './deliveries.ts'
 import { Oracle } from './oracle.ts'
 import { hasListeners, Listeners } from './listeners.ts'
@@ -100,6 +101,8 @@ export type Report = {
   readonly jobs: Jobs['tally'] | null
   /** Of the events from outside; null where there are none. */
   readonly deliveries: Deliveries['tally'] | null
+  /** Of the cell of a script; null where there is none. */
+  readonly cells: Cells['tally'] | null
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -169,6 +172,7 @@ class Simulation {
   readonly #listeners: Listeners | null
   readonly #jobs: Jobs | null
   readonly #deliveries: Deliveries | null
+  readonly #cells: Cells | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -208,6 +212,7 @@ class Simulation {
     const say: People['say'] = (session, event) => this.#people.say(session, event)
     this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(around, { seed, walls: this.#walls, say }) : null
     this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(around, seed) : null
+    this.#cells = hasCells(seed, this.#cast) ? new Cells(around, { seed, say, oracle: this.#oracle }) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -215,6 +220,7 @@ class Simulation {
   }
 
   async play(): Promise<void> {
+    await this.#cells?.load()
     await this.#store.open()
     for (const session of this.#sessions) await this.#create(session)
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
@@ -229,6 +235,7 @@ class Simulation {
     if (this.#schedules) this.#live(this.#schedules.play())
     if (this.#jobs) this.#live(this.#jobs.play())
     if (this.#deliveries) this.#live(this.#deliveries.play())
+    if (this.#cells) this.#live(this.#cells.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
@@ -277,6 +284,7 @@ class Simulation {
       listeners: this.#listeners?.tally ?? null,
       jobs: this.#jobs?.tally ?? null,
       deliveries: this.#deliveries?.tally ?? null,
+      cells: this.#cells?.tally ?? null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
       tally: this.#tally,
@@ -301,7 +309,8 @@ class Simulation {
         (this.#director?.busy ?? 0) +
         (this.#schedules?.busy ?? 0) +
         (this.#jobs?.busy ?? 0) +
-        (this.#deliveries?.busy ?? 0) ===
+        (this.#deliveries?.busy ?? 0) +
+        (this.#cells?.busy ?? 0) ===
         0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
@@ -391,7 +400,9 @@ class Simulation {
     const agents = simAgents(this.#cast, process, this.#oracle)
     const jobs = this.#jobs?.agentIn(process)
     const triggers = this.#deliveries?.agentIn(process)
-    const agent: typeof agents = (name) => lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? agents(name)
+    const cells = this.#cells?.agentIn(process)
+    const agent: typeof agents = (name) =>
+      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? cells?.(name) ?? agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -506,7 +517,7 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    for (const actor of [this.#listeners, this.#jobs, this.#deliveries])
+    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#cells])
       this.#errors.push(...((await actor?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))

@@ -1,5 +1,7 @@
 // Makes the scripts of a harness: the tool for its models, and the planner that runs what they write.
 import type { Graph } from '../graphs/graph-definition.ts'
+import type { Clock } from '../ports/system.ts'
+import { systemClock } from '../stores/plan/system-clock.ts'
 import type { Tool } from '../tools/core/tool.ts'
 import { type StartRunner, startCellThread } from './sandbox.ts'
 import { checkScriptOptions, completeScriptOptions, type ScriptOptions } from './script-options.ts'
@@ -13,9 +15,9 @@ export function createScripts(options: ScriptOptions = {}): Scripts {
   return scriptsWith(options, startCellThread)
 }
 
-/** The same, with another place where cells run. */
-export function scriptsWith(options: ScriptOptions, start: StartRunner): Scripts {
+/** The same, with another place where cells run, and another clock for engines that nothing uses. */
+export function scriptsWith(options: ScriptOptions, start: StartRunner, idle: Clock = systemClock): Scripts {
   checkScriptOptions(options)
   const complete = completeScriptOptions(options)
-  return { tool: scriptTool(complete), planner: scriptPlanner(complete, start) }
+  return { tool: scriptTool(complete), planner: scriptPlanner(complete, { start, idle }) }
 }

@@ -1,7 +1,6 @@
 // The engines that live in this process, one for each script session that is used. They are a cache: an engine that is
 // missing, or that has gone another way than the log, is made again by running the cells over their recorded results.
 import type { Clock } from '../ports/system.ts'
-import { systemClock } from '../stores/plan/system-clock.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { callHash, type CellLog, type CellPart, codeHash, readCellTask } from './cell-log.ts'
 import type { CellEnded, CellFailure, CellRest, CellSegment } from './cell.ts'
@@ -38,12 +37,18 @@ export type CellToRun = {
   readonly readLog: (session: string) => Promise<CellLog>
 }
 
+/** Where cells run, and the clock by which unused engines are ended. */
+export type CellPlaces = { readonly start: StartRunner; readonly idle: Clock }
+
 export class LiveCells {
   readonly #start: StartRunner
+  /** Its timers do not keep the process alive. */
+  readonly #idle: Clock
   readonly #live = new Map<string, LiveEngine>()
 
-  constructor(start: StartRunner) {
+  constructor({ start, idle }: CellPlaces) {
     this.#start = start
+    this.#idle = idle
   }
 
   /** Runs the cell up to this part, and gives what it wants then. `fresh` is for a part that the log does not have. */
@@ -85,7 +90,7 @@ export class LiveCells {
 
   #keep(key: string, live: LiveEngine): void {
     this.#live.set(key, live)
-    live.cancelIdle = systemClock.timer(IDLE_MS, () => this.drop(key))
+    live.cancelIdle = this.#idle.timer(IDLE_MS, () => this.drop(key))
     const [oldest] = this.#live.keys()
     if (this.#live.size > LIVE_MAX && oldest !== undefined) this.drop(oldest)
   }

@@ -58,13 +58,18 @@ export async function startCellThread(clock: Clock): Promise<CellRunner> {
   throw new Error(`The engine for scripts did not start: ${began.message}`)
 }
 
-/** In this thread, for programs that must not wait for another one. It can only be ended where it looks up. */
-export async function startCellHere(): Promise<CellRunner> {
+/**
+ * Cells in this thread, for programs that must not wait for another one: once it is loaded, nothing of it takes time. A
+ * cell can only be ended where it looks up.
+ */
+export async function loadCellsHere(): Promise<StartRunner> {
   const { newQuickJSWASMModuleFromVariant, newVariant, variant } = await import('./quickjs.ts')
   const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule: await loadWasm() }))
   const options = { quickjs, prelude: PRELUDE, bounds: BOUNDS, refused: REFUSED, clock: () => 0 }
-  const engine = new CellEngine(options)
-  return { run: async (request) => JSON.parse(engine.run(JSON.stringify(request))) as CellOutcome, close: () => {} }
+  return async () => {
+    const engine = new CellEngine(options)
+    return { run: async (request) => JSON.parse(engine.run(JSON.stringify(request))) as CellOutcome, close: () => {} }
+  }
 }
 
 function loadWasm(): Promise<CompiledEngine> {

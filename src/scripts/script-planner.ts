@@ -26,9 +26,8 @@ import {
   readCellTask,
 } from './cell-log.ts'
 import type { CellFailure, CellRest, CellSegment, WantedCall } from './cell.ts'
-import { type CellStep, LiveCells } from './live-cells.ts'
+import { type CellPlaces, type CellStep, LiveCells } from './live-cells.ts'
 import { openCell, readLogOf, SCRIPT, scriptSessionOf } from './open-cell.ts'
-import type { StartRunner } from './sandbox.ts'
 import { type CompleteScriptOptions, currentMode } from './script-options.ts'
 
 /** One reply may hold so many children, and not many more calls that wait for people. */
@@ -37,7 +36,7 @@ const TURNS_MAX = 100_000
 const RESULT_CHARS_MAX = 256 * 1024
 const CALLS_SHOWN_MAX = 200
 
-export function scriptPlanner(options: CompleteScriptOptions, start: StartRunner): Graph {
+export function scriptPlanner(options: CompleteScriptOptions, places: CellPlaces): Graph {
   return {
     name: SCRIPT,
     description: '',
@@ -51,18 +50,18 @@ export function scriptPlanner(options: CompleteScriptOptions, start: StartRunner
     input: null,
     [AS_AGENT]: (shared, others) => {
       const main = others?.get(DEFAULT_AGENT)
-      if (main) return scriptAgent({ options, start }, shared, main)
+      if (main) return scriptAgent({ options, places }, shared, main)
       throw new Fault('invalid_config', 'The planner of scripts needs the agent that writes them.')
     },
   }
 }
 
-type ScriptSetup = { readonly options: CompleteScriptOptions; readonly start: StartRunner }
+type ScriptSetup = { readonly options: CompleteScriptOptions; readonly places: CellPlaces }
 type ScriptPlace = { readonly options: CompleteScriptOptions; readonly live: LiveCells; readonly store: CompleteStore }
 
 /** The agent that writes scripts, with a planner for its model, and only the tools that a script may call. */
-function scriptAgent({ options, start }: ScriptSetup, shared: SharedAgentOptions, main: Agent): Agent {
-  const place: ScriptPlace = { options, live: new LiveCells(start), store: shared.store }
+function scriptAgent({ options, places }: ScriptSetup, shared: SharedAgentOptions, main: Agent): Agent {
+  const place: ScriptPlace = { options, live: new LiveCells(places), store: shared.store }
   const { limits } = options
   const { approvalMs, policy, environment, budget, children } = main
   const own = main.limits

@@ -145,6 +145,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workflows',
     'queues',
     'consumers',
+    'scripts',
   ],
 }
 
