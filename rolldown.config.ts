@@ -174,6 +174,7 @@ export default defineConfig({
     'tracing/index': 'src/tracing/index.ts',
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
+    'evals/index': 'src/evals/index.ts',
     'triggers/index': 'src/triggers/index.ts',
     'boards/index': 'src/boards/index.ts',
     'cron/index': 'src/cron/index.ts',

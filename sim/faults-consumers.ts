@@ -58,4 +58,19 @@ export const CONSUMER_FAULTS = [
     find: '{ id: MESSAGE_ID, metadata }',
     replace: '{ id: random.id() }',
   },
+  {
+    name: 'a round is graded twice',
+    seed: 3,
+    file: 'src/outcomes/take-step.ts',
+    find: "const asked: Write = { session: grader, lane: 'inbox', events: [redactor.body(question)] }",
+    replace:
+      "const asked: Write = { session: grader, lane: 'inbox', events: [redactor.body(question), redactor.body({ ...question, id: `${question.id}:again` })] }",
+  },
+  {
+    name: 'a round begins after a stop',
+    seed: 3,
+    file: 'src/sessions/look/read-pursuit.ts',
+    find: "if (stoppedAt !== null && stoppedAt <= at) return ended('interrupted')",
+    replace: '',
+  },
 ] as const

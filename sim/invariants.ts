@@ -387,8 +387,10 @@ export class Invariants {
     if (e.status === 'denied' && call.decision === true && !clear) fail('I23 a call that was allowed is denied')
     if (gate?.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
       fail('I24 a call that was denied has another result')
-    // What a consumer, a cron job and a trigger do is looked at in listeners.ts, jobs.ts and deliveries.ts.
-    const told = isLaneAgent(w.fold.agent) || /^(cron|trigger)\./.test(session) || call.proposal.tool === 'finalize'
+    // What a consumer, a cron job and a trigger do is looked at in listeners.ts, jobs.ts and deliveries.ts; what a grader answers in
+    // pursuits.ts.
+    const told =
+      isLaneAgent(w.fold.agent) || /^(cron|trigger|outcome)\./.test(session) || call.proposal.tool === 'finalize'
     const ours = gate?.type !== 'refuse' && !answererOf(call.proposal) && !told
     if (e.status === 'ok' && ours && e.epoch > 0 && !this.#oracle.executed(session, e.call))
       fail('I25 a call is ok that never ran')

@@ -25,6 +25,7 @@ import { hasHost, Schedules } from './schedules.ts'
 import { hasJobs, Jobs } from './jobs.ts'
 import { Cells, hasCells } from './cells.ts'
 import { Deliveries, hasDeliveries } from './deliveries.ts'
+import { hasPursuits, Pursuits } from './pursuits.ts'
 import { Oracle } from './oracle.ts'
 import { hasListeners, Listeners } from './listeners.ts'
 import { People } from './people.ts'
@@ -48,6 +49,7 @@ import '../src/runtime/turn/end-run.ts'
 import '../src/runtime/money/allowance.ts'
 import '../src/runtime/turn/budgeted-model.ts'
 import '../src/runtime/commit/charges.ts'
+import '../src/outcomes/take-step.ts'
 import '../src/runtime/commit/tell-consumers.ts'
 import '../src/runtime/hooks/settled-run.ts'
 import '../src/queues/queue-planner.ts'
@@ -103,6 +105,8 @@ export type Report = {
   readonly deliveries: Deliveries['tally'] | null
   /** Of the cell of a script; null where there is none. */
   readonly cells: Cells['tally'] | null
+  /** Of what sessions pursue in rounds; null where nothing is pursued. */
+  readonly pursuits: Pursuits['tally'] | null
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -173,6 +177,7 @@ class Simulation {
   readonly #jobs: Jobs | null
   readonly #deliveries: Deliveries | null
   readonly #cells: Cells | null
+  readonly #pursuits: Pursuits | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -213,6 +218,7 @@ class Simulation {
     this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(around, { seed, walls: this.#walls, say }) : null
     this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(around, seed) : null
     this.#cells = hasCells(seed, this.#cast) ? new Cells(around, { seed, say, oracle: this.#oracle }) : null
+    this.#pursuits = hasPursuits(seed, this.#cast) ? new Pursuits(around, seed) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -236,6 +242,7 @@ class Simulation {
     if (this.#jobs) this.#live(this.#jobs.play())
     if (this.#deliveries) this.#live(this.#deliveries.play())
     if (this.#cells) this.#live(this.#cells.play())
+    if (this.#pursuits) this.#live(this.#pursuits.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
@@ -266,6 +273,7 @@ class Simulation {
         ...(this.#listeners?.violations ?? []),
         ...(this.#jobs?.violations ?? []),
         ...(this.#deliveries?.violations ?? []),
+        ...(this.#pursuits?.violations ?? []),
         ...this.#errors,
       ],
       hash: this.#invariants.close(),
@@ -285,6 +293,7 @@ class Simulation {
       jobs: this.#jobs?.tally ?? null,
       deliveries: this.#deliveries?.tally ?? null,
       cells: this.#cells?.tally ?? null,
+      pursuits: this.#pursuits?.tally ?? null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
       tally: this.#tally,
@@ -294,7 +303,7 @@ class Simulation {
 
   #broken(): boolean {
     const { violations = [] } = this.#members ?? {}
-    const others = [this.#listeners, this.#jobs, this.#deliveries]
+    const others = [this.#listeners, this.#jobs, this.#deliveries, this.#pursuits]
     const heard = others.reduce((sum, actor) => sum + (actor?.violations.length ?? 0), 0)
     const { length } = this.#oracle.violations
     return length + this.#invariants.violations.length + violations.length + heard + this.#errors.length > 0
@@ -310,7 +319,8 @@ class Simulation {
         (this.#schedules?.busy ?? 0) +
         (this.#jobs?.busy ?? 0) +
         (this.#deliveries?.busy ?? 0) +
-        (this.#cells?.busy ?? 0) ===
+        (this.#cells?.busy ?? 0) +
+        (this.#pursuits?.busy ?? 0) ===
         0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
@@ -401,8 +411,10 @@ class Simulation {
     const jobs = this.#jobs?.agentIn(process)
     const triggers = this.#deliveries?.agentIn(process)
     const cells = this.#cells?.agentIn(process)
+    const host = { services: null as unknown, wake: (id: string): Promise<unknown> => worker.wake(id) }
+    const poets = this.#pursuits?.agentIn(process, () => host)
     const agent: typeof agents = (name) =>
-      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? cells?.(name) ?? agents(name)
+      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? cells?.(name) ?? poets?.(name) ?? agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -427,8 +439,9 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       compaction: this.#cast.window === null ? {} : { windowTokens: this.#cast.window },
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
-      ...(this.#listeners ? { consumers: { names: this.#listeners.names, existing: new Set<string>() } } : {}),
+      consumers: { names: this.#listeners?.names ?? [], existing: new Set<string>() },
     }
+    host.services = services
     const options = { leaseMs: 120, graceMs: GRACE_MS, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(services, { id: process.name, ...options, onError })
@@ -517,7 +530,7 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#cells])
+    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#cells, this.#pursuits])
       this.#errors.push(...((await actor?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))

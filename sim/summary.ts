@@ -23,6 +23,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  imports ${sum((r) => r.elsewhere.imports)}, forged ${sum((r) => r.elsewhere.forged)}, let go on or stopped ${sum((r) => r.elsewhere.let)}, forks with open calls ${sum((r) => r.elsewhere.forks)}`,
     `  claims on shared boards ${sum((r) => r.members?.claims ?? 0)}, members that died ${sum((r) => r.members?.deaths ?? 0)}`,
     `  times of cron jobs that began a run ${sum((r) => r.jobs?.begun ?? 0)}, left out ${sum((r) => r.jobs?.leftOut ?? 0)}; events from outside ${sum((r) => r.deliveries?.accepted ?? 0)}, duplicates ${sum((r) => r.deliveries?.duplicates ?? 0)}, without an answer ${sum((r) => r.deliveries?.unanswered ?? 0)}, refused for now ${sum((r) => r.deliveries?.failed ?? 0)}\n` +
+      `  rounds of outcomes ${sum((r) => r.pursuits?.rounds ?? 0)}, graded ${sum((r) => r.pursuits?.gradings ?? 0)}, stopped ${sum((r) => r.pursuits?.stopped ?? 0)}\n` +
       `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
     `  looks that a host scheduled ${sum((r) => r.seen.scheduled)}, dropped ${sum((r) => r.seen.unscheduled)}, messages for later ${sum((r) => r.seen.later)}`,
     `  contexts cut ${sum((r) => r.seen.cuts)}, results cleared ${sum((r) => r.seen.cleared)}`,

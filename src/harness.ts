@@ -1,6 +1,7 @@
 // The harness: wires agents, tools, models and a store into sessions. sessions/verbs.ts declares its verbs; the kernel
 // alone decides what happens to a session.
 import { laneAgents } from './consumers/lane-agents.ts'
+import { type OutcomeAgents, outcomeAgents } from './outcomes/outcome-agents.ts'
 import { type Graph, graphAgents, graphCheck } from './graphs/graph-definition.ts'
 import { Fault } from './kernel/failure.ts'
 import { registerTriggers, triggersCheck, type Triggers } from './triggers/trigger-definition.ts'
@@ -60,7 +61,7 @@ import { environmentSecrets, Redactor, type Secrets } from './runtime/redact/red
 import type { Result } from './runtime/state/run-result.ts'
 import { Watchdog } from './runtime/state/watchdog.ts'
 import { type WorkerLook, type RestReport, Worker, WORKER_OPTIONS, type WorkerOptions } from './runtime/loop/worker.ts'
-import type { Compaction, MakeDeps, ProgramNames, Services } from './runtime/state/runtime-ports.ts'
+import type { CommitCounter, Compaction, MakeDeps, ProgramNames, Services } from './runtime/state/runtime-ports.ts'
 import type { Agent } from './runtime/state/agent.ts'
 import type { ApprovalOptions } from './runtime/state/agent-approvals.ts'
 import {
@@ -333,8 +334,12 @@ type HarnessParts = {
   readonly store: CompleteStore
   readonly program: ProgramNames
   readonly drives: boolean
+  /** The sources of its triggers. */
+  readonly sources: readonly string[]
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
+  /** Calls back with the events of each commit as a session's owner. Returns a function that ends it. */
+  readonly listen: (counter: CommitCounter) => () => void
 }
 const harnessStores = new WeakMap<object, HarnessParts>()
 
@@ -374,6 +379,7 @@ class LocalHarness implements Sessions {
   readonly #ownsStore: boolean
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
+  readonly #outcomes: OutcomeAgents
   readonly #plugins: BoundPlugins | null
   readonly #table: RouteTable | null
   readonly #triggers: Triggers | null
@@ -392,12 +398,15 @@ class LocalHarness implements Sessions {
     const warn = (text: string): void => onError('tools', new Error(text))
     const shared = { ...options, clock, store, table, sessions: this, warn }
     const consumers = plugins?.consumers ?? []
-    const lanes = laneAgents(consumers, { harness: () => this.#consumerHost(), store, clock, report: onError })
+    const host = { harness: () => this.#consumerHost(), store, clock, report: onError }
+    const lanes = laneAgents(consumers, host)
     const graphs = [...(options.graphs ?? []), ...(options.triggers?.graphs ?? [])]
     const agents = graphAgents(graphs, shared, new Map([...buildAgents(options, shared), ...lanes]))
+    const outcomes = outcomeAgents(agents, host)
     this.#ownsStore = options.store === undefined
     this.#drives = drives
     this.#agents = agents
+    this.#outcomes = outcomes
     agentsOfHarness.set(this, agents)
     this.#plugins = plugins
     this.#table = table
@@ -406,7 +415,7 @@ class LocalHarness implements Sessions {
     const hooks = buildHooks({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
-    const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
+    const observe = (): Observer => new Observer({ store, clock, hooks, tracer, report })
     const { keys, ...models } = buildModels(named, table, [...agents.values()])
     this.#services = {
       watchdog: watchdogMs === undefined ? null : new Watchdog(watchdogMs),
@@ -417,15 +426,15 @@ class LocalHarness implements Sessions {
       processes: systemProcesses,
       code: `terret@${VERSION}`,
       program: readProgramNames(options.program),
-      agent: agentFinder(agents),
+      agent: agentFinder(agents, outcomes.find),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
       compaction: options.context?.compaction,
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
-      observer,
-      ...(lanes.size > 0 ? { consumers: { names: consumers.map(({ name }) => name), existing: new Set() } } : {}),
+      observer: hooks || tracer ? observe() : null,
+      consumers: { names: consumers.map(({ name }) => name), existing: new Set() },
       ...models,
       ...(options.triggers ? { dayBudgets: dayBudgetsOf(agents) } : {}),
       schemas: new Map(),
@@ -439,14 +448,16 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
-    this.#register(options)
+    this.#register(options, (counter) => (this.#services.observer ??= observe()).count(counter))
     checkBound(consumers, this.#consumerHost())
   }
 
   /** What servers, workers and triggers reach of this harness beside its verbs. */
-  #register({ triggers }: HarnessOptions): void {
+  #register({ triggers }: HarnessOptions, listen: HarnessParts['listen']): void {
     const { store, redactor, program = readProgramNames(undefined) } = this.#services
-    harnessStores.set(this, { store, program, drives: this.#drives, learn: (secrets) => redactor.learn(secrets) })
+    const learn = (secrets: Secrets): void => redactor.learn(secrets)
+    const sources = triggers?.sources ?? []
+    harnessStores.set(this, { store, program, drives: this.#drives, sources, learn, listen })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),
@@ -562,7 +573,7 @@ class LocalHarness implements Sessions {
   async work(options: WorkOptions | { readonly session: string } = {}): Promise<WorkResult | RestReport> {
     if (typeof options === 'object' && options !== null && 'session' in options) return this.#workOn(options.session)
     const worker = this.#driving()
-    const wanted = completeWorkOptions(this.#agents, options)
+    const wanted = completeWorkOptions(this.#agents, options, this.#outcomes.withGraders)
     const release = keepProcessAlive()
     try {
       return await worker.work(wanted)
@@ -584,7 +595,7 @@ class LocalHarness implements Sessions {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    if (this.#services.consumers) await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
+    await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
     await this.#worker.close()
     const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))

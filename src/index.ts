@@ -92,6 +92,7 @@ export type {
   BeginOptions,
   OpenOptions,
   Removed,
+  PursuitReceipt,
   RunStream,
   SentReceipt,
   Session,
@@ -100,6 +101,15 @@ export type {
   Sessions,
 } from './sessions/verbs.ts'
 export type { TriggerEnvelope, TriggerReceipt } from './sessions/trigger-envelope.ts'
+export { awaitPursuit, type AwaitPursuitOptions } from './sessions/await-pursuit.ts'
+export type {
+  PursueOptions,
+  PursuitEnd,
+  PursuitState,
+  PursuitStatus,
+  PursuitTrend,
+  RoundGrade,
+} from './sessions/pursuit.ts'
 export type { PinReceipt, ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/verb-options.ts'
 export type { PinnedMessage } from './sessions/verb-options.ts'
 export type { PinOptions, StatusOptions, StatusParts } from './sessions/verb-options.ts'

@@ -47,6 +47,19 @@ export function optionsChecker<T>(
   }
 }
 
+/** The same for what comes in while a host works, such as an event or a job: throws `invalid_input`. */
+export function inputChecker<T>(of: string, checks: Checks<T>): (value: unknown) => void {
+  const check = optionsChecker<T>(of, checks)
+  return (value) => {
+    try {
+      check(value)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      throw new Fault('invalid_input', error.message.replace(/^The option /, 'The field '))
+    }
+  }
+}
+
 /** `path` is where the options are within those of the owner: empty, or such as `limits.`. */
 type Owner = { readonly of: string; readonly path: string; readonly known: Known; readonly elsewhere: Elsewhere }
 

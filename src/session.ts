@@ -8,7 +8,7 @@ import type { Blob } from './ports/store.ts'
 import type { Message } from './kernel/transcript.ts'
 import { type Command, parseCommands, buildInterrupt, type LaterOptions, type SendOptions } from './sessions/command.ts'
 import { isCommands } from './sessions/is-commands.ts'
-import { sendInterrupt } from './sessions/interrupt.ts'
+import { sendInterrupt, stopGrader } from './sessions/interrupt.ts'
 import { refuseLane } from './sessions/lane-guard.ts'
 import {
   checkDecision,
@@ -32,6 +32,7 @@ import type { FoldedState } from './sessions/look/folded.ts'
 import type { SessionState } from './sessions/look/session-state.ts'
 import { keepStoreOpenFor, type SessionAccess } from './sessions/await-run.ts'
 import type { EventPage, EventsFilter } from './sessions/event-page.ts'
+import type { PursueOptions } from './sessions/pursuit.ts'
 import type { Result } from './runtime/state/run-result.ts'
 import type { UndoneCall } from './sessions/undo.ts'
 import {
@@ -63,6 +64,7 @@ import {
 import type {
   CompactedTo,
   CompactOptions,
+  PursuitReceipt,
   RunStream,
   SentReceipt,
   Session as Verbs,
@@ -231,8 +233,9 @@ export class SessionHandle implements Verbs {
     checkHarnessOpen(this.#place)
     await refuseLane(services, this.id)
     const { seq, duplicate, woken } = await sendInterrupt(services, this.id, event)
+    const grader = event.mode === 'stop' ? await stopGrader(services, this.id, event) : []
     const told = elsewhereReceipt(services, await services.store.card(this.id))
-    if (told.elsewhere === undefined) for (const session of woken) wakeSession(this.#place, session)
+    if (told.elsewhere === undefined) for (const session of [...woken, ...grader]) wakeSession(this.#place, session)
     return { eventId: eventId(this.id, seq), seq, duplicate, queued: false, ...told }
   }
 
@@ -248,6 +251,11 @@ export class SessionHandle implements Verbs {
     const dropped = await dropWake(this.#place, key, options)
     if (dropped) wakeSession(this.#place)
     return dropped
+  }
+
+  async pursue(options: PursueOptions): Promise<PursuitReceipt> {
+    const { pursueOutcome } = await import('./outcomes/pursue.ts')
+    return pursueOutcome(this.#place, options)
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {

@@ -1,5 +1,6 @@
-// The exit codes, and the one error a command throws on purpose. main.ts prints it. It imports nothing, so that `terret --help` loads
-// almost nothing.
+// The exit codes, and the one error a command throws on purpose. main.ts prints it. It imports only types, so that `terret --help`
+// loads almost nothing.
+import type { FaultCode } from '../kernel/failure.ts'
 
 export const EXIT = {
   ok: 0,
@@ -13,6 +14,7 @@ export const EXIT = {
   store: 8,
   conflict: 9,
   later: 10,
+  inconclusive: 11,
 } as const
 
 /** Shown by `terret help` and in docs/guide/cli.md. */
@@ -28,6 +30,7 @@ export const EXIT_TEXT: Readonly<Record<number, string>> = {
   8: 'the store, the data folder or standard output cannot be used',
   9: 'too late or not now: already decided, busy, closed, or the session of another program',
   10: 'it goes on later by itself, when a worker looks',
+  11: 'too many trials of a suite have no verdict, so it says nothing',
 }
 
 /** An error with one line that says what to do, and the exit code. */
@@ -40,7 +43,8 @@ export class CliError extends Error {
   }
 }
 
-const FAULTS: Readonly<Record<string, number>> = {
+/** Every fault code needs a line here: a new code does not compile without its exit code. */
+const FAULTS: Readonly<Record<FaultCode, number>> = {
   invalid_config: EXIT.config,
   invalid_input: EXIT.usage,
   session_missing: EXIT.missing,
@@ -65,6 +69,9 @@ const FAULTS: Readonly<Record<string, number>> = {
   store_replaced: EXIT.store,
   store_unsupported: EXIT.store,
   session_damaged: EXIT.store,
+  too_many: EXIT.conflict,
+  unsupported: EXIT.failed,
+  harness_closed: EXIT.failed,
 }
 
 /** True if the store was replaced by another one. The process then has the wrong data and can only end. */
@@ -92,8 +99,9 @@ export function exitForError(error: unknown, isFar = false): { readonly exit: nu
     return { exit, text: error.message }
   }
   if (error.name === 'Fault' && 'code' in error) {
+    // A server of a later version may have a code that is not known here.
     const code = String(error.code)
-    return { exit: FAULTS[code] ?? EXIT.failed, text: `${error.message} (${code})` }
+    return { exit: FAULTS[code as FaultCode] ?? EXIT.failed, text: `${error.message} (${code})` }
   }
   if ('syscall' in error && error.syscall === 'uv_cwd')
     return { exit: EXIT.missing, text: 'The working folder was removed. Change to one that is there, such as: cd ~' }

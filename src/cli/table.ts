@@ -88,6 +88,9 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder, or with --session', 'c'),
     session: value('ID', 'with --continue: which session'),
+    outcome: value('FILE', 'work in rounds until a grader finds everything in this rubric met'),
+    rounds: value('N', 'with --outcome: at most so many rounds (default 3)'),
+    usd: value('USD', 'with --outcome: for all rounds and graders'),
   }),
   start: entry('TOPIC…', [1, MANY], 'make a report on a topic from a folder of documents', {
     ...drivingFlags,
@@ -232,8 +235,10 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     query: value('TEXT', 'learnings about this, nearest first'),
     top: value('N', 'with --query: at most so many (default 5)', 'n'),
     learnings: flag('all learnings of this folder'),
+    episodes: flag('what was asked here in earlier runs, and how each ended'),
     promote: value('LEARNING', 'keep one in MEMORY.md, which every run in this folder is told'),
     forget: value('LEARNING', 'take one out, for good'),
+    'forget-episode': value('EPISODE', 'the same for an episode'),
     share: value('LEARNING', 'show one to the sessions of all owners'),
     'forget-owner': value('WHO', 'take out, for good, all that the sessions of this owner taught'),
     owner: value('WHO', 'of the sessions of this owner (default: of those without one)'),
@@ -262,6 +267,15 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     'no-mcp': flag('without those of the MCP servers'),
   }),
   agents: entry('[show ID]', [0, 2], 'the agents that can be used here; of one, its whole definition and prompt'),
+  blueprint: entry(
+    'ID|AGENT',
+    [1, 1],
+    'the whole setup of an agent here, or what the last run of a session was given',
+    {
+      format: value('FORMAT', 'md (default), json or mermaid'),
+      model: drivingFlags.model,
+    },
+  ),
   board: entry('[ID]', [0, 1], 'the board and the goal of a session, or of the latest'),
   tasks: entry('[ID]', [0, 1], 'what was started here; or what a session started, and the calls it waits for', {
     limit: value('N', 'at most so many (default 20)', 'n'),
@@ -305,6 +319,22 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
       quiet: driving.quiet,
     },
   ),
+  eval: entry(
+    'run FILE | add FILE ID | compare BEFORE AFTER',
+    [2, 3],
+    'suites of cases for an agent: try them, grade them, compare two runs',
+    {
+      only: { ...value('CASE', 'run: only this case; a * at the end stands for the rest of its name'), multiple: true },
+      trials: value('N', 'run: try each case so often'),
+      how: value('MODE', 'run: live (default), replayed: tools answer from recordings, recorded: nothing runs'),
+      baseline: value('FILE', 'run: a report of this suite, which the gate compares with'),
+      report: { ...value('FILE', 'run: write the report as .json, .md or .xml (JUnit)'), multiple: true },
+      id: value('CASE', 'add: the name of the case (default: the id of the session)'),
+      model: drivingFlags.model,
+      mode: driving.mode,
+      quiet: driving.quiet,
+    },
+  ),
   worktree: entry(
     '[list | merge ID | discard ID]',
     [0, 2],
@@ -339,6 +369,10 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     list: flag('show the folders that are trusted'),
   }),
   models: entry('[HOST]', [0, 1], 'the hosts of models; or what a host offers, with context window and price'),
+  'crash-test': entry('FILE', [1, 1], 'crash the agent of a file at every point, and say which rules did not hold', {
+    process: flag('kill real processes with SIGKILL, on SQLite; slower'),
+    at: value('N', 'only the point with this number; 0 is the run without a crash'),
+  }),
   doctor: entry('', [0, 0], 'check the store, the sandbox, ripgrep and each model; or a session', {
     session: value('ID', 'look at the log of this session'),
     store: value('FILE', 'in this file instead of the data folder'),

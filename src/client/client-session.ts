@@ -17,6 +17,8 @@ import type {
   PendingCall,
   PinOptions,
   PinReceipt,
+  PursueOptions,
+  PursuitReceipt,
   Result,
   ResultOptions,
   RunOptions,
@@ -165,6 +167,11 @@ export class ClientSession implements Session {
 
   async unschedule(key: string): Promise<boolean> {
     return (await this.#json<UnscheduledAnswer>('unschedule', { body: { key } })).dropped
+  }
+
+  /** The server takes the name of the sender from the token. */
+  pursue({ id, by: _by, ...task }: PursueOptions): Promise<PursuitReceipt> {
+    return this.#json('pursue', { body: task, ...keyOf(id) })
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {

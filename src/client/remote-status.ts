@@ -1,15 +1,16 @@
 // The state of a session on a server, computed from its folded log and its card as the library computes it.
 import { next, type Rest, type Session } from '../kernel/index.ts'
-import type { PendingCall, RestReport, RunCard, StatusParts } from '../index.ts'
+import type { PendingCall, PursuitStatus, RestReport, RunCard, StatusParts } from '../index.ts'
 import { readRequestTokens } from '../context/request-tokens.ts'
 import { buildSessionState, readLastRun, type SessionState } from '../sessions/look/session-state.ts'
 import type { PinsAnswer, SessionAnswer, WireCard } from '../server/wire.ts'
 import { runPhase } from '../view/session-phase.ts'
 import { readRemoteResult, type RemoteSession } from './remote-run.ts'
+import type { RouteRequest } from './server-connection.ts'
 import { unsupportedFault } from './unsupported.ts'
 
-function readRemoteSession({ id, wires }: RemoteSession): Promise<SessionAnswer> {
-  return wires.json('session', { params: { id } })
+function readRemoteSession({ id, wires }: RemoteSession, query: RouteRequest['query'] = {}): Promise<SessionAnswer> {
+  return wires.json('session', { params: { id }, query })
 }
 
 /** The window of the model is known only while its session rests: the result has it. */
@@ -44,6 +45,11 @@ export async function readRemoteStatus(
     ...(await readRemoteState(remote)),
   }
   if (include.includes('pins')) status.pins = (await wires.json<PinsAnswer>('pins', { params: { id } })).pins
+  if (include.includes('pursuit')) {
+    const { pursuit } = await readRemoteSession(remote, { include: 'pursuit' })
+    // Sound: the server sends the library's state as JSON.
+    status.pursuit = pursuit as PursuitStatus
+  }
   if (!include.includes('card') && !include.includes('accounts')) return status
   const { card, accounts, now } = await readRemoteSession(remote)
   if (include.includes('accounts')) status.accounts = accounts

@@ -1,6 +1,7 @@
 // The parts of a server beside the verbs of sessions: the owner of a token, spending, due sessions, and files.
 import type { Json } from '../kernel/index.ts'
 import type { DueAnswer, Me, OpenedAnswer, SessionAnswer, TriggersAnswer, UsageAnswer } from '../server/wire.ts'
+import type { CaseAnswer, EvalRunAnswer, EvalsAnswer } from '../server/wire-evals.ts'
 import type { ServerConnection } from './server-connection.ts'
 
 export class ServerInfo {
@@ -38,6 +39,21 @@ export class ServerInfo {
   /** Closes a dead trigger. Its log stays. */
   async dropTrigger(id: string): Promise<void> {
     await this.#wires.json('dropTrigger', { params: { id } })
+  }
+
+  /** The last hundred runs of suites whose reports are kept there. */
+  evals(suite?: string): Promise<EvalsAnswer> {
+    return this.#wires.json('evals', { query: { suite } })
+  }
+
+  /** The report of a run of a suite, and how it compares with an earlier one. */
+  evalRun(id: string, before?: string): Promise<EvalRunAnswer> {
+    return this.#wires.json('evalRun', { params: { id }, query: { before } })
+  }
+
+  /** A session as a case of a suite. */
+  caseOf(id: string): Promise<CaseAnswer> {
+    return this.#wires.json('case', { params: { id } })
   }
 
   /** The card of a session, its pending calls and its accounts, in one answer. */

@@ -58,7 +58,8 @@ export type CronChange =
 
 export type CronOutcome =
   /** `at`: the time of a run that was asked for. */
-  { readonly type: 'Done'; readonly at?: number } | { readonly type: 'Refused'; readonly message: string }
+  | { readonly type: 'Done'; readonly at?: number }
+  | { readonly type: 'Refused'; readonly message: string; readonly code?: 'session_missing' | 'too_many' }
 
 /** A call that a reply asks for. */
 export type CronCall =
@@ -97,6 +98,7 @@ export const EMPTY_JOB: CronState = {
 const TICKS_KEPT = 20
 /** How many missed times `all` makes up for, and how many may wait. Of more, the newest count. */
 const WAITING_MAX = 100
+const WAITING_TEXT = `${WAITING_MAX} runs of this job wait already.`
 /** A time is missed when the worker comes later than this. */
 const LATE_MS = 60_000
 const TRIES_MAX = 5
@@ -123,12 +125,13 @@ export function applyCronChange(
       isSame && state.on && on ? state.from : job.line === undefined ? Math.min(now, (job.at ?? now) - 1) : now
     return done({ ...state, job, on, from })
   }
-  if (state.job === null) return { state, outcome: { type: 'Refused', message: 'There is no such job.' } }
+  if (state.job === null)
+    return { state, outcome: { type: 'Refused', code: 'session_missing', message: 'There is no such job.' } }
   if (change.action === 'remove') return done({ ...state, job: null, on: false, waiting: [] })
   if (change.action === 'off') return done(dropWaiting({ ...state, on: false }, 'The job was switched off.'))
   if (change.action === 'on') return done(state.on ? state : { ...state, on: true, from: now })
   if (state.waiting.length >= WAITING_MAX)
-    return { state, outcome: { type: 'Refused', message: `${WAITING_MAX} runs of this job wait already.` } }
+    return { state, outcome: { type: 'Refused', code: 'too_many', message: WAITING_TEXT } }
   // In whole seconds, so that two requests of one moment are one run.
   const at = Math.floor(now / 1_000) * 1_000
   if (state.waiting.some((tick) => tick.at === at)) return { state, outcome: { type: 'Done', at } }
@@ -167,7 +170,7 @@ export function takeDueTimes(before: CronState, now: number): CronState {
   const noted = noteTicks(state, leftOut(left, MISSED_TEXTS[job.missed]))
   const added = kept.map((at) => ({ at, tries: 0, ...(job.missed === 'all' ? { queued: true as const } : {}) }))
   const late = current.slice(Math.max(0, room - kept.length))
-  const full = noteTicks(noted, leftOut(late, `${WAITING_MAX} runs of the job wait already.`))
+  const full = noteTicks(noted, leftOut(late, WAITING_TEXT))
   // Later times wait behind missed ones, so that all come in order.
   const behind = added.some(({ queued }) => queued) || state.waiting.some(({ queued }) => queued)
   const due = current

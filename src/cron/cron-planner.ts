@@ -26,7 +26,7 @@ import {
   type RunOutcome,
   takeDueTimes,
 } from './cron-job.ts'
-import { readCronMessage } from './read-job.ts'
+import { readCronMessage, readCronState } from './read-job.ts'
 import { runTool, wakeTool } from './run-tools.ts'
 
 export const CRON = 'cron'
@@ -164,6 +164,7 @@ function applyCallResult(
 /** Null if the text is not a reply of this planner. */
 export function cronReplyIn(said: string): CronReply | null {
   const value: Json | undefined = parseJson(said)
-  if (!isObject(value) || !isObject(value['answers']) || !isObject(value['state'])) return null
-  return value as unknown as CronReply
+  if (!isObject(value) || !isObject(value['answers'])) return null
+  const state = readCronState(value['state'])
+  return state && { state, answers: value['answers'] as unknown as CronReply['answers'] }
 }

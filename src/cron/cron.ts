@@ -10,6 +10,7 @@ import type { Sessions } from '../sessions/verbs.ts'
 import { textOf } from '../view/shown-text.ts'
 import { type CronChange, type CronJob, type CronState, type CronTick, nextTime } from './cron-job.ts'
 import { CRON, cronReplyIn, type CronReply } from './cron-planner.ts'
+import { readSchedule } from './cron-line.ts'
 import { checkJobTimes, type CronJobOptions, readCronJob } from './read-job.ts'
 import { readRootCard, type CronSessions } from './run-tools.ts'
 
@@ -57,19 +58,23 @@ const checkList = optionsChecker<CronListOptions>('cron list', {
   where: (value) => (typeof value === 'object' && value !== null ? null : 'must be an object'),
 })
 
+/** The name of a job, or the id of its session, such as `cron.nightly`. An id without a dot is given as `{ session }`. */
+export type CronName = string | { readonly session: string }
+
 export type CronVerbs = {
   /** Adds the job, or changes the one of this name. It is on disk, and fires from now on, when this resolves. */
   add(job: CronJobOptions): Promise<CronRow>
   list(options?: CronListOptions): Promise<{ readonly jobs: readonly CronRow[]; readonly next: string | null }>
-  /** The job of this name, or of this session; null if there is none. */
-  get(name: string): Promise<CronRow | null>
+  /** Null if there is none. */
+  get(name: CronName): Promise<CronRow | null>
   /** Begins a run now, whatever the line says. The rule for runs that overlap holds. */
-  run(name: string): Promise<CronRun>
-  on(name: string): Promise<CronRow>
+  run(name: CronName): Promise<CronRun>
+  /** Its next time is the first one from now on. An imported job is released; what was open in its log is dropped. */
+  on(name: CronName): Promise<CronRow>
   /** A run that works goes on; times that wait are dropped. */
-  off(name: string): Promise<CronRow>
+  off(name: CronName): Promise<CronRow>
   /** The job is gone; its runs and its log stay. */
-  remove(name: string): Promise<void>
+  remove(name: CronName): Promise<void>
 }
 
 /** The cron jobs of a harness, which has `cronPlanner()` among its `graphs`, or of a client of its server. */
@@ -77,17 +82,25 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
   checkOptions(options)
   const { prefix = '', origin = {} } = options
   // The name of a job has no dot.
-  const idOf = (name: string): string => (name.includes('.') ? name : `${prefix}${CRON}.${name}`)
-  const rowOf = async (session: string): Promise<CronRow | null> => {
-    const card = await readRootCard(sessions, session)
-    return card === null ? null : readRow(sessions, card)
+  const idOf = (name: CronName): string => {
+    if (typeof name === 'object') return name.session
+    return name.includes('.') ? name : `${prefix}${CRON}.${name}`
   }
-  const change = async (name: string, asked: CronChange): Promise<{ row: CronRow | null; at: number | undefined }> => {
-    const [session, before] = [idOf(name), await rowOf(idOf(name))]
-    if (before === null && asked.action !== 'set') throw missingFault(name)
-    // A job that was stopped stays off, whatever else is changed.
-    const stays = before !== null && !before.on && asked.action === 'run'
-    const outcomes = await tellJob(sessions, session, stays ? [{ action: 'off' }, asked] : [asked])
+  const rowOf = async (session: string): Promise<CronRow | null> => (await findJob(sessions, session))?.row ?? null
+  const change = async (name: CronName, asked: CronChange): Promise<ChangedJob> => {
+    const session = idOf(name)
+    const { row = null, job = null, isStopped = false, isHeld = false } = (await findJob(sessions, session)) ?? {}
+    if (row === null && asked.action !== 'set') throw missingFault(session)
+    if (row !== null && (asked.action === 'on' || asked.action === 'run')) {
+      checkJobTimes(row)
+      await checkAgent(sessions, row)
+    }
+    if (isHeld) await sessions.session(session, { stored: true }).interrupt('stop')
+    // A log from elsewhere may end with changes that nobody has read: the job is the one that is shown.
+    const shown = isHeld && job !== null ? [{ action: 'set', job, on: false } as const] : []
+    // A job that was stopped is off, and misses no times, whatever else is changed.
+    const off = isStopped ? [{ action: 'off' } as const] : []
+    const outcomes = await tellJob(sessions, session, [...shown, ...off, asked])
     return { row: await rowOf(session), at: outcomes.at(-1) }
   }
   return {
@@ -103,8 +116,8 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
     list: async (wanted = {}) => {
       checkList(wanted)
       const { cards, next } = await sessions.list({ ...wanted, agent: CRON, order: 'made' })
-      const rows = await Promise.all(cards.map((card) => readRow(sessions, card)))
-      return { jobs: rows.filter((row) => row !== null), next }
+      const found = await Promise.all(cards.map((card) => readJob(sessions, card)))
+      return { jobs: found.flatMap(({ row }) => row ?? []), next }
     },
     get: (name) => rowOf(idOf(name)),
     run: async (name) => {
@@ -113,22 +126,22 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
       if (tick === undefined) return { waits: true }
       return 'session' in tick ? { session: tick.session } : { skipped: tick.skipped }
     },
-    on: async (name) => requireRow(name, (await change(name, { action: 'on' })).row),
-    off: async (name) => requireRow(name, (await change(name, { action: 'off' })).row),
-    remove: async (name) => {
-      if ((await rowOf(idOf(name))) === null) throw missingFault(name)
-      await tellJob(sessions, idOf(name), [{ action: 'remove' }])
-    },
+    on: async (name) => requireRow(idOf(name), (await change(name, { action: 'on' })).row),
+    off: async (name) => requireRow(idOf(name), (await change(name, { action: 'off' })).row),
+    remove: async (name) => void (await change(name, { action: 'remove' })),
   }
 }
 
-function requireRow(name: string, row: CronRow | null): CronRow {
-  if (row === null) throw missingFault(name)
+type ChangedJob = { readonly row: CronRow | null; readonly at: number | undefined }
+
+function requireRow(session: string, row: CronRow | null): CronRow {
+  if (row === null) throw missingFault(session)
   return row
 }
 
-function missingFault(name: string): Fault {
-  return new Fault('invalid_input', `There is no cron job "${name.slice(0, 64)}". Add it first.`)
+function missingFault(session: string): Fault {
+  const name = session.slice(session.lastIndexOf('.') + 1)
+  return new Fault('session_missing', `There is no cron job "${name.slice(0, 64)}". Add it first.`)
 }
 
 /** A job of this name in another folder is another job, and is not changed from here. */
@@ -169,12 +182,33 @@ async function checkAgent(sessions: Pick<Sessions, 'agents'>, { name, agent, inp
     )
 }
 
-/** Null for a session that is no job, or a removed one. */
-async function readRow(sessions: CronSessions, card: ListedCard): Promise<CronRow | null> {
+/**
+ * `row`: null for a session that is no job, or a removed one. `isStopped`: its session was stopped, paused or imported,
+ * and its own state does not say so. `isHeld`: it was imported, and nobody has let it go on.
+ */
+type FoundJob = {
+  readonly row: CronRow | null
+  readonly job: CronJob | null
+  readonly isStopped: boolean
+  readonly isHeld: boolean
+}
+
+async function findJob(sessions: CronSessions, session: string): Promise<FoundJob | null> {
+  const card = await readRootCard(sessions, session)
+  return card?.agent === CRON ? readJob(sessions, card) : null
+}
+
+async function readJob(sessions: CronSessions, card: ListedCard): Promise<FoundJob> {
   const state = await readState(sessions, card)
-  const job = state?.job ?? null
-  if (state === null || job === null) return null
-  const { ticks } = state
+  if (state === null) return { row: null, job: null, isStopped: false, isHeld: card.held === true }
+  const row = await readRow(sessions, card, state)
+  const isHeld = card.held === true
+  return { row, job: row && state.job, isStopped: row !== null && (isHeld || (state.on && !row.on)), isHeld }
+}
+
+async function readRow(sessions: CronSessions, card: ListedCard, state: CronState): Promise<CronRow | null> {
+  const { job, ticks } = state
+  if (job === null || !canFire(job)) return null
   const { session, status, wakes, due } = card
   // An interrupt has dropped its wakes. While it works it may not have asked for the next one yet. One that is paused or was
   // imported is held.
@@ -188,6 +222,17 @@ async function readRow(sessions: CronSessions, card: ListedCard): Promise<CronRo
   const run = began && 'session' in began ? await readRootCard(sessions, began.session) : null
   const last = run && began ? { session: run.session, at: began.at, outcome: run.outcome } : null
   return { ...job, session, on, next, last, waiting: state.waiting.length, ticks: ticks.toReversed() }
+}
+
+/** An imported log may hold any line. */
+function canFire({ line = '* * * * *', zone }: CronJob): boolean {
+  try {
+    readSchedule(line, zone)
+    return true
+  } catch (error) {
+    if (error instanceof Fault) return false
+    throw error
+  }
 }
 
 const NEXT_SHOWN = 5
@@ -240,7 +285,7 @@ async function tellJob(
     const replies = await repliesAfter(sessions, session, (seq ?? 1) - 1)
     const answers = ids.map((id) => replies.find(({ answers: all }) => Object.hasOwn(all, id))?.answers[id])
     const refused = answers.find((answer) => answer?.type === 'Refused')
-    if (refused?.type === 'Refused') throw new Fault('invalid_input', refused.message)
+    if (refused?.type === 'Refused') throw new Fault(refused.code ?? 'invalid_input', refused.message)
     if (!answers.includes(undefined)) return answers.map((answer) => (answer?.type === 'Done' ? answer.at : undefined))
   }
   throw new Fault('session_busy', `The cron job ${session} has not answered. Try again.`)

@@ -4,18 +4,20 @@ import type { Json } from '../kernel/content.ts'
 import {
   anyCheck,
   type Check,
-  countCheck,
+  describeValue,
   flagCheck,
+  inputChecker,
   nonEmptyCheck,
   oneOf,
   optionsCheck,
-  optionsChecker,
   requiredCheck,
   textCheck,
   withoutUndefined,
 } from '../options.ts'
 import { LIMITS } from '../runtime/state/limits.ts'
-import type { CronChange, CronJob, MissedRule, OverlapRule } from './cron-job.ts'
+import { firstNonJson } from '../tools/core/plain-values.ts'
+import { isObject } from '../view/untrusted-json.ts'
+import type { CronChange, CronJob, CronState, MissedRule, OverlapRule } from './cron-job.ts'
 import { checkApart, readSchedule } from './cron-line.ts'
 
 /** A job as it is given: the rest has defaults. */
@@ -35,16 +37,25 @@ const promptCheck: Check = (value, name, of) =>
   typeof value === 'string' && value.length > PROMPT_CHARS_MAX
     ? `has ${value.length} characters, and at most ${PROMPT_CHARS_MAX} fit. Put the rest into the instructions of its agent, or into a file that it reads`
     : nonEmptyCheck(value, name, of)
+/** Times are written as ISO dates, in ids too, so a year has four digits. */
+const TIME_MAX = Date.UTC(9_999, 11, 31)
+const timeCheck: Check = (value) =>
+  isTime(value) && value >= 0 && Number.isInteger(value)
+    ? null
+    : `must be a time in ms, from 1970 to the year 9999, not ${describeValue(value)}`
+const LEVELS_MAX = 64
 const inputCheck: Check = (value) => {
+  const lost = firstNonJson(value, LEVELS_MAX)
+  if (lost !== null) return `must be plain JSON, and holds ${lost}`
   const length = JSON.stringify(value)?.length ?? 0
   return length <= PROMPT_CHARS_MAX ? null : `has ${length} characters of JSON, and at most ${PROMPT_CHARS_MAX} fit`
 }
 
 const { hold: _hold, ...RUN_LIMITS } = LIMITS
-const checkOptions = optionsChecker<CronJobOptions>('a cron job', {
+const checkJob = inputChecker<CronJobOptions>('a cron job', {
   name: requiredCheck(nameCheck, 'Give it one, such as "nightly".'),
   line: textCheck,
-  at: countCheck(),
+  at: timeCheck,
   zone: nonEmptyCheck,
   agent: nonEmptyCheck,
   prompt: promptCheck,
@@ -57,7 +68,7 @@ const checkOptions = optionsChecker<CronJobOptions>('a cron job', {
 
 /** The job with its defaults. Throws a Fault that says what to do. */
 export function readCronJob(given: CronJobOptions): CronJob {
-  checkOptions(given)
+  checkJob(given)
   const { on: _on, ...own } = withoutUndefined(given)
   const job: CronJob = { zone: 'UTC', agent: 'default', missed: 'once', overlap: 'skip', ...own }
   const whose = `The cron job "${job.name}"`
@@ -94,12 +105,12 @@ export function readCronMessage(value: Json | undefined): CronMessage {
   return { ...sent, cron: { action: 'set', job: read, on: cron.on !== false } }
 }
 
-const checkMessage = optionsChecker<CronMessage>('a message to a cron job', {
+const checkMessage = inputChecker<CronMessage>('a message to a cron job', {
   id: requiredCheck(nonEmptyCheck),
   again: flagCheck,
   cron: requiredCheck((value) => (typeof value === 'object' && value !== null ? null : 'must be an object')),
 })
-const checkChange = optionsChecker<{ action: CronChange['action']; job?: unknown; on?: unknown }>(
+const checkChange = inputChecker<{ action: CronChange['action']; job?: unknown; on?: unknown }>(
   'a change of a cron job',
   {
     action: requiredCheck(oneOf<CronChange['action']>({ set: true, on: true, off: true, remove: true, run: true })),
@@ -107,3 +118,33 @@ const checkChange = optionsChecker<{ action: CronChange['action']; job?: unknown
     on: anyCheck,
   },
 )
+
+/** The state in a reply. Null if it is none: an imported log may hold anything. */
+export function readCronState(value: Json | undefined): CronState | null {
+  if (!isObject(value) || typeof value['on'] !== 'boolean') return null
+  const { from, triedAgain, wakes, working, waiting, ticks, job } = value
+  const isState =
+    [from, triedAgain].every(isTime) &&
+    isListOf(wakes, isTime) &&
+    isListOf(working, (run) => isObject(run) && typeof run['session'] === 'string' && isTime(run['since'])) &&
+    isListOf(waiting, (tick) => isObject(tick) && isTime(tick['at']) && typeof tick['tries'] === 'number') &&
+    isListOf(
+      ticks,
+      (tick) => isObject(tick) && isTime(tick['at']) && typeof (tick['session'] ?? tick['skipped']) === 'string',
+    )
+  if (!isState) return null
+  try {
+    return { ...(value as unknown as CronState), job: job === null ? null : readCronJob(job as unknown as CronJob) }
+  } catch (error) {
+    if (error instanceof Fault) return null
+    throw error
+  }
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) <= TIME_MAX
+}
+
+function isListOf(value: unknown, isItem: (item: Json) => boolean): boolean {
+  return Array.isArray(value) && value.every(isItem)
+}

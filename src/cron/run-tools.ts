@@ -46,7 +46,13 @@ async function beginRun(sessions: CronSessions, job: string, args: RunArgs): Pro
   const begun = (await readRootCard(sessions, session)) !== null
   const ended: string[] = []
   const open: string[] = []
-  for (const id of args.working) if (id !== session) ((await hasEnded(sessions, id)) ? ended : open).push(id)
+  for (const id of args.working) {
+    if (id === session) continue
+    // An imported job may name runs of another, or any session.
+    const isOver = !id.startsWith(`${job}.`) || (await hasEnded(sessions, id))
+    if (isOver) ended.push(id)
+    else open.push(id)
+  }
   const outcome = { at, ended }
   const [first] = open
   if (!begun && first !== undefined && overlap === 'skip')

@@ -153,7 +153,13 @@ function buildGraph<C extends Channels, Name extends string>(channels: C, option
     onInterrupt,
     onFailure,
   }
-  const graph: Graph = { ...own, [AS_AGENT]: (shared) => graphAgent(graph, shared) }
+  const graph: Graph = {
+    ...own,
+    // A copy with other nodes is an agent with those.
+    [AS_AGENT](shared) {
+      return graphAgent(this, shared)
+    },
+  }
   checkGraph(graph)
   return graph
 }

@@ -5,6 +5,7 @@ import { open } from 'node:fs/promises'
 import { Fault } from '../kernel/failure.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
 import { alsoWhenWoken } from '../runtime/hooks/woken-hooks.ts'
+import { isGraderAgent } from '../view/pursuits.ts'
 import { backgroundOf } from './background.ts'
 import { filesHook, RuntimeFilesFolder, SessionViews } from './runtime-files.ts'
 import {
@@ -43,6 +44,8 @@ function makeRecallHook(memory: RecallMemory, options: RecallHookOptions, views:
   return alsoWhenWoken<Hook>({
     type: 'user_prompt_submit',
     run: async ({ session, agent, prompt }) => {
+      // A grader judges by the rubric, and knows nothing else.
+      if (isGraderAgent(agent)) return undefined
       const owner = inTime(Promise.resolve(memory.ownerOf?.(session) ?? null))
       const recalled = async () => memory.recall(agent, prompt, { ...recall, owner: await owner })
       const keptFor = async () => {

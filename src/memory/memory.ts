@@ -9,6 +9,7 @@ import type { Card, Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { damagedFault } from '../view/session-history.ts'
 import { runtimeClock } from '../runtime/state/machine.ts'
+import { findUnpassedRound } from '../sessions/look/unpassed-round.ts'
 import { runWhenFree } from '../stores/sqlite/sqlite-writer.ts'
 import { DETAIL_CHARS, type LearningKind, readLearning, TITLE_CHARS } from '../tools/core/directive.ts'
 import { type Learnings, openLearnings, moveDamagedFile, type LearningRow, type FoundLearning } from './learnings.ts'
@@ -265,21 +266,31 @@ export class Memory {
   }
 
   /**
-   * Adds learnings to a file for people and agents to read. Learnings already there are not added again. Returns those
-   * that were added.
+   * Adds learnings to a file for people and agents to read. Learnings already there are not added again. One from a round
+   * of an outcome is added only once a round of it has passed: with `ids` it is refused before, otherwise left out.
+   * Returns those that were added.
    */
   async promote(agent: string, promotion: Promotion): Promise<readonly Learned[]> {
     checkPromotion(promotion)
     const { file, ids, owner } = promotion
+    const all = await this.list(agent, { owner: owner ?? null })
+    const unknown = ids?.find((id) => !all.some((one) => one.id === id))
+    if (unknown !== undefined)
+      throw new Fault('invalid_input', `Agent "${agent}" has no learning ${unknown}. List them to see their ids.`)
+    const ready = new Set<string>()
+    for (const { id, promote } of all) {
+      if (!(ids?.includes(id) ?? promote)) continue
+      const colon = id.lastIndexOf(':')
+      const round = await findUnpassedRound(this.store, id.slice(0, colon), Number(id.slice(colon + 1)))
+      if (round === null) ready.add(id)
+      else if (ids !== undefined) throw unpassedFault(id, round)
+    }
     return this.#use((learnings) =>
       learnings.inTransaction(() => {
-        const all = learnings.list(agent, owner ?? '').map(learnedOf)
-        const unknown = ids?.find((id) => !all.some((one) => one.id === id))
-        if (unknown !== undefined)
-          throw new Fault('invalid_input', `Agent "${agent}" has no learning ${unknown}. List them to see their ids.`)
+        const now = learnings.list(agent, owner ?? '').map(learnedOf)
         return addToFile(
           file,
-          all.filter((one) => ids?.includes(one.id) ?? one.promote),
+          now.filter(({ id }) => ready.has(id)),
         )
       }),
     )
@@ -475,6 +486,11 @@ function learningIn(event: Event): readonly FoundLearning[] {
   const title = clipText(learning.title, TITLE_CHARS_MAX)
   const detail = clipText(learning.detail, DETAIL_CHARS_MAX)
   return [{ learning: { ...learning, title, detail }, seq: event.seq, at: event.at }]
+}
+
+function unpassedFault(id: string, round: number): Fault {
+  const text = `The learning ${clean(id)} is from round ${round} of an outcome that has not passed. Promote it once a round has passed, or forget it.`
+  return new Fault('invalid_input', text)
 }
 
 function findLearning(learnings: Learnings, agent: string, id: string, { owner }: Ownership): LearningRow {

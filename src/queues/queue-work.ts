@@ -1,6 +1,7 @@
 // One try of one item: its time limit, and what becomes of the item when the try failed.
 import type { CompleteStore } from '../ports/store.ts'
 import type { ToolContext } from '../tools/core/tool-context.ts'
+import { thrownText } from '../view/shown-text.ts'
 import { type QueueOptions, QUEUE_WIDTH, type WorkArgs, type WorkContext } from './queue-agent.ts'
 import { encodeTryResult, type TryResult } from './item-queue.ts'
 
@@ -70,8 +71,7 @@ async function whyFailed(
   } catch (error) {
     // The harness stopped the call, so it says nothing about the work.
     if (context.signal.aborted) throw error
-    const text = error instanceof Error ? error.message || error.name : String(error)
-    return context.redact(text) || 'It failed without a message.'
+    return context.redact(thrownText(error))
   } finally {
     cancel()
     context.signal.removeEventListener('abort', stop)

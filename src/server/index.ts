@@ -5,14 +5,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Harness, harnessParts } from '../harness.ts'
 import { Fault, type Store } from '../kernel/index.ts'
 import { driverText } from '../view/session-program.ts'
+import { thrownText } from '../view/shown-text.ts'
 import { VERSION } from '../version.ts'
 import type { AccessEntry } from './access.ts'
 import { answerWebRequest } from './web-request.ts'
 import type { ServerHost } from './server-host.ts'
 import { findInspectorFolder } from './inspector-files.ts'
 import { RequestHandler } from './http-server.ts'
+import { RunMetrics } from './metrics.ts'
 import { TokenRegistry } from './token-registry.ts'
-import { type Endpoints, endpointSecrets, readEndpoints, type WebhookDesk } from './webhook-endpoints.ts'
+import {
+  checkEndpointSources,
+  type Endpoints,
+  endpointSecrets,
+  readEndpoints,
+  type WebhookDesk,
+} from './webhook-endpoints.ts'
 
 export type { AccessEntry } from './access.ts'
 export type { EndpointOptions, Endpoints, WebhookScheme } from './webhook-endpoints.ts'
@@ -96,8 +104,11 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
       'The option "token" of serve has 43 letters, digits, "_" or "-": 32 random bytes in base64url.',
     )
   const harness = options.harness ?? createReader(options.store)
+  const served = await createServerHost(harness, options.harness !== undefined)
+  const metrics = new RunMetrics(served.store)
   const host = {
-    ...(await createServerHost(harness, options.harness !== undefined)),
+    ...served,
+    metrics,
     ...(options.endpoints ? { webhooks: openWebhooks(options.endpoints, harness) } : {}),
   }
   const report = options.onError ?? warnProcess
@@ -114,12 +125,14 @@ export async function serve(options: ServeOptions): Promise<MountedServer> {
     request.url = withoutBase(request.url ?? '/', base)
     return desk.take(request, response)
   }
+  const stopCounting = metrics.listenTo(harness)
   return {
     token,
     fetch: (request) => answerWebRequest(request, take),
     listener: (request, response) => void take(request as IncomingMessage, response as ServerResponse),
     close: async () => {
       await desk.leave()
+      stopCounting()
       if (!options.harness) await harness.close()
     },
   }
@@ -188,7 +201,9 @@ async function createServerHost(harness: Harness, opens: boolean): Promise<Serve
 /** The redactor learns the secrets, so that no log has one. */
 export function openWebhooks(given: Endpoints, harness: Harness): WebhookDesk {
   const endpoints = readEndpoints(given)
-  harnessParts(harness)?.learn(endpointSecrets(endpoints))
+  const { sources = [], learn } = harnessParts(harness) ?? {}
+  checkEndpointSources(endpoints, sources)
+  learn?.(endpointSecrets(endpoints))
   return {
     endpoints,
     trigger: (envelope) => harness.trigger(envelope),
@@ -208,6 +223,5 @@ async function readStoreId(
 }
 
 function warnProcess(where: string, error: unknown): void {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+  process.emitWarning(`${where}: ${thrownText(error)}`, 'TerretWarning')
 }

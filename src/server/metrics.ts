@@ -1,13 +1,62 @@
-// Renders the health of a store and of this process as Prometheus text (format 0.0.4). It contains only numbers: no id,
-// no name.
+// Renders the health of a store, what waits in it, and what this process did, as Prometheus text (format 0.0.4). It has
+// numbers and the names of agents and tools: no id, no text of a person or a model.
 import type { Harness } from '../harness.ts'
+import type { CompleteStore } from '../kernel/index.ts'
+import { ApprovalReader, type WaitingApprovals } from './waiting-approvals.ts'
+import { COUNTERS, type CounterName, RunCounts, type Series } from './run-counts.ts'
 import type { WebhookDesk } from './webhook-endpoints.ts'
 
 type HarnessHealth = Awaited<ReturnType<Harness['health']>>
-type MetricRow = readonly [name: string, type: 'gauge' | 'counter', help: string, value: number | null | undefined]
+type Kind = 'gauge' | 'counter'
+type MetricRow = readonly [name: string, type: Kind, help: string, value: number | null | undefined]
 
 export const METRICS_MEDIA = 'text/plain; version=0.0.4; charset=utf-8'
 const S = 1_000
+const MICROS = 1_000_000
+
+/** What /metrics says beside the health: what this process did since it began to listen, and what waits in the store. */
+export class RunMetrics {
+  readonly #counts: RunCounts
+  readonly #approvals: ApprovalReader
+
+  constructor(store: CompleteStore) {
+    this.#counts = new RunCounts(store)
+    this.#approvals = new ApprovalReader(store)
+  }
+
+  /** Counts what this harness commits from now on. Returns a function that ends it. */
+  listenTo(harness: object): () => void {
+    return this.#counts.listenTo(harness)
+  }
+
+  /** If the store cannot be read, what waits in it is left out. */
+  async text(): Promise<string> {
+    const counted = await this.#counts.read()
+    const approvals = await this.#approvals.read().catch(() => null)
+    const names = Object.keys(COUNTERS) as CounterName[]
+    return [
+      ...names.map((name) => familyText(name, 'counter', COUNTERS[name].help, inUnits(name, counted[name]))),
+      ...(approvals ? approvalTexts(approvals) : []),
+    ].join('')
+  }
+}
+
+function inUnits(name: CounterName, series: Series): Series {
+  return name === 'cost_usd_total' ? new Map([...series].map(([labels, micros]) => [labels, micros / MICROS])) : series
+}
+
+function approvalTexts({ waiting, oldestSeconds }: WaitingApprovals): readonly string[] {
+  return [
+    familyText('approvals_waiting', 'gauge', 'Calls in the store that wait for a decision of a person.', waiting),
+    familyText('approvals_oldest_seconds', 'gauge', 'How long the first of them has waited.', oldestSeconds),
+  ]
+}
+
+/** A name without a series is told too: so a monitoring system knows it before its first value. */
+function familyText(name: string, type: Kind, help: string, series: Series): string {
+  const lines = [...series].map(([labels, value]) => `terret_${name}{${labels}} ${value}\n`)
+  return `# HELP terret_${name} ${help}\n# TYPE terret_${name} ${type}\n${lines.join('')}`
+}
 
 /** Unknown values are left out. Counters belong to this process and begin at 0 with it. */
 export function metricsText(

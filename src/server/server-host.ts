@@ -7,6 +7,7 @@ import type { RequestFields } from './request-body.ts'
 import type { IdempotencyKey } from './idempotency-keys.ts'
 import { missingSessionRefusal } from './refusals.ts'
 import { driverText } from '../view/session-program.ts'
+import type { RunMetrics } from './metrics.ts'
 import type { SseOptions } from './sse.ts'
 import type { TokenRegistry } from './token-registry.ts'
 import type { WebhookDesk } from './webhook-endpoints.ts'
@@ -35,6 +36,8 @@ export type ServerHost = {
   readonly program: string
   readonly drives: boolean
   driving(): number
+  /** Counts what the harnesses of this process do. Absent: /metrics has the store and the process alone. */
+  readonly metrics?: RunMetrics
   /** Takes signed deliveries in. Absent: there are no endpoints. */
   readonly webhooks?: WebhookDesk
 }

@@ -96,6 +96,22 @@ export function readEndpoints(
   )
 }
 
+/** A delivery to a source that does not exist would be refused after its sender was told to deliver here. */
+export function checkEndpointSources(
+  endpoints: ReadonlyMap<string, Pick<EndpointOptions, 'source'>>,
+  sources: readonly string[],
+): void {
+  for (const [name, { source }] of endpoints) {
+    if (sources.includes(source)) continue
+    const known =
+      sources.length === 0
+        ? 'The harness has no triggers: give it triggers: createTriggers({ … }) of terret/triggers'
+        : `Name one of: ${sources.join(', ')}`
+    const text = `The endpoint "${name}" is for the source "${source.slice(0, 64)}", which does not exist. ${known}.`
+    throw new Fault('invalid_config', text)
+  }
+}
+
 function readSecret(
   endpoint: string,
   from: EndpointOptions['secret'],

@@ -17,6 +17,9 @@ import type {
   Message,
   MessagesAnswer,
   OpenedAnswer,
+  LetterDecidedAnswer,
+  LetterRow,
+  LettersAnswer,
   TriggeredAnswer,
   TriggerRow,
   TriggersAnswer,
@@ -24,6 +27,7 @@ import type {
   PendingAnswer,
   PinnedAnswer,
   PinsAnswer,
+  PursuedAnswer,
   RemovedAnswer,
   ResultAnswer,
   ScheduledAnswer,
@@ -43,11 +47,30 @@ import type {
   WireCall,
   WireCard,
   WireError,
+  WireGrade,
   WirePending,
+  WirePursuit,
   WireReceipt,
   WireResult,
   WireTool,
 } from './wire.ts'
+import type {
+  CaseAnswer,
+  EvalCaseRow,
+  EvalComparedCase,
+  EvalComparison,
+  EvalCounts,
+  EvalInterval,
+  EvalRow,
+  EvalRunAnswer,
+  EvalsAnswer,
+  EvalScore,
+  EvalScorePart,
+  EvalStatus,
+  EvalTrial,
+  EvalVerdict,
+  WireReport,
+} from './wire-evals.ts'
 import {
   type AnswerName,
   flagSchema,
@@ -325,6 +348,56 @@ const account = answerSchema<WireAccount>(
   },
   {},
 )
+const grade = answerSchema<WireGrade>(
+  {
+    round: wholeSchema,
+    state: wordsSchema<WireGrade['state']>({ uncertain: true, fail: true, pass: true }),
+    met: wholeSchema,
+    of: wholeSchema,
+    summary: textSchema,
+    at: number,
+    session: textSchema,
+  },
+  {},
+)
+const pursuit = answerSchema<WirePursuit>(
+  {
+    state: wordsSchema<WirePursuit['state']>({
+      missing_outcome: true,
+      blocked: true,
+      not_ready: true,
+      uncertain: true,
+      fail: true,
+      pass: true,
+    }),
+  },
+  {
+    end: nullOr(
+      wordsSchema<NonNullable<WirePursuit['end']>>({
+        satisfied: true,
+        max_rounds: true,
+        failed: true,
+        interrupted: true,
+        ungraded: true,
+      }),
+    ),
+    why: nullOr(textSchema),
+    fingerprint: textSchema,
+    description: textSchema,
+    rubric: textSchema,
+    round: wholeSchema,
+    roundsMax: wholeSchema,
+    usd: nullOr(number),
+    spentUsd: number,
+    trend: wordsSchema<NonNullable<WirePursuit['trend']>>({
+      first_iteration: true,
+      improving: true,
+      stable: true,
+      regressing: true,
+    }),
+    history: listSchema(grade),
+  },
+)
 const tool = answerSchema<WireTool>(
   {
     name: textSchema,
@@ -431,6 +504,93 @@ const triggerSource = answerSchema<TriggerSourceRow>(
   {},
 )
 
+const letterRow = answerSchema<LetterRow>(
+  {
+    lane: textSchema,
+    key: textSchema,
+    consumer: textSchema,
+    session: textSchema,
+    tries: wholeSchema,
+    reason: textSchema,
+    at: number,
+  },
+  {},
+)
+const VERDICTS = wordsSchema<EvalVerdict>({ passed: true, failed: true, errored: true, ungraded: true })
+const EVAL_STATUSES = wordsSchema<EvalStatus>({ passed: true, failed: true, inconclusive: true })
+const evalCounts = answerSchema<EvalCounts>(
+  { passed: wholeSchema, failed: wholeSchema, errored: wholeSchema, ungraded: wholeSchema },
+  {},
+)
+const evalInterval = answerSchema<EvalInterval>({ low: number, high: number }, {})
+const evalRow = answerSchema<EvalRow>(
+  {
+    session: textSchema,
+    suite: textSchema,
+    at: number,
+    blueprint: textSchema,
+    status: EVAL_STATUSES,
+    rate: nullOr(number),
+    counts: evalCounts,
+  },
+  {},
+)
+const evalScore = answerSchema<EvalScore>(
+  { name: textSchema, score: nullOr(number) },
+  {
+    why: textSchema,
+    session: textSchema,
+    usd: number,
+    parts: listSchema(answerSchema<EvalScorePart>({ name: textSchema, score: nullOr(number) }, { why: textSchema })),
+  },
+)
+const evalTrial = answerSchema<EvalTrial>(
+  {
+    n: wholeSchema,
+    session: textSchema,
+    verdict: VERDICTS,
+    scores: listSchema(evalScore),
+    usd: number,
+    ms: number,
+    turns: wholeSchema,
+    calls: wholeSchema,
+  },
+  { why: textSchema },
+)
+const evalReport = answerSchema<WireReport>(
+  {
+    version: wholeSchema,
+    suite: textSchema,
+    at: number,
+    mode: oneOfWords('live', 'replayed', 'recorded'),
+    blueprint: textSchema,
+    status: EVAL_STATUSES,
+    reasons: texts,
+    counts: evalCounts,
+    rate: nullOr(number),
+    interval: nullOr(evalInterval),
+    passAt: anyObject,
+    passAll: anyObject,
+    cost: answerSchema<WireReport['cost']>({ usd: number, judgeUsd: number }, {}),
+    cases: listSchema(answerSchema<EvalCaseRow>({ id: textSchema, trials: listSchema(evalTrial) }, {})),
+  },
+  {},
+)
+const evalComparison = answerSchema<EvalComparison>(
+  {
+    word: oneOfWords('better', 'worse', 'no difference seen'),
+    difference: number,
+    interval: nullOr(evalInterval),
+    text: textSchema,
+    shared: wholeSchema,
+    cases: listSchema(
+      answerSchema<EvalComparedCase>({ id: textSchema, before: nullOr(number), after: nullOr(number) }, {}),
+    ),
+    cost: answerSchema<EvalComparison['cost']>({ before: number, after: number }, {}),
+  },
+  {},
+)
+
 export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Error: answerSchema<WireError>(
     { error: answerSchema<WireError['error']>({ code: textSchema, message: textSchema }, {}) },
@@ -452,7 +612,7 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
       head: wholeSchema,
       ...clock,
     },
-    { damaged },
+    { damaged, pursuit },
   ),
   Event: { ...event, required: ['seq', 'at', 'epoch', 'type'] },
   Events: answerSchema<EventsAnswer>(
@@ -478,6 +638,14 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Triggers: answerSchema<TriggersAnswer>(
     { sources: listSchema(triggerSource), triggers: listSchema(triggerRow), now: number },
     {},
+  ),
+  Letters: answerSchema<LettersAnswer>({ letters: listSchema(letterRow), count: wholeSchema, now: number }, {}),
+  LetterDecided: answerSchema<LetterDecidedAnswer>({ decision: oneOfWords('retry', 'drop'), by: textSchema }, {}),
+  Evals: answerSchema<EvalsAnswer>({ runs: listSchema(evalRow), now: number }, {}),
+  EvalRun: answerSchema<EvalRunAnswer>({ report: evalReport, comparison: nullOr(evalComparison) }, {}),
+  Case: answerSchema<CaseAnswer>(
+    { id: textSchema, input: { anyOf: [textSchema, texts] } },
+    { expected: anything, recording: textSchema },
   ),
   Undone: answerSchema<UndoneAnswer>(
     {
@@ -516,6 +684,10 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     { elsewhere: textSchema },
   ),
   Unscheduled: answerSchema<UnscheduledAnswer>({ dropped: flagSchema }, {}),
+  Pursued: answerSchema<PursuedAnswer>(
+    { eventId: textSchema, seq: wholeSchema, duplicate: flagSchema, queued: flagSchema, fingerprint: textSchema },
+    {},
+  ),
   Done: answerSchema<DoneAnswer>({ ok: yes }, {}),
   Removed: answerSchema<RemovedAnswer>(
     {

@@ -46,7 +46,7 @@ const withIdempotencyKey = (route: Route): Route => ({ ...route, keyed: true })
 const routes = {
   health: getRoute('health', 'Health', 'whether it can write, where it lies, which hosts it answers to'),
   metrics: {
-    ...getRoute('', 'text', 'the same in numbers, and what this process met, as Prometheus reads it'),
+    ...getRoute('', 'text', 'the same in numbers, and what this process met and did, as Prometheus reads it'),
     path: '/metrics',
   },
   me: getRoute('me', 'Me', 'whose token this is'),
@@ -61,7 +61,12 @@ const routes = {
       'a new session, with its first message if one is given',
     ),
   ),
-  session: getRoute('sessions/:id', 'Session', 'the card of a session, what it waits for, and what it spent'),
+  session: getRoute(
+    'sessions/:id',
+    'Session',
+    'the card of a session, what it waits for, and what it spent; with `include`, also the outcome that it pursues',
+    QUERIES.session,
+  ),
   result: getRoute(
     'sessions/:id/result',
     'Result',
@@ -131,6 +136,15 @@ const routes = {
     [202, 'Unscheduled'],
     BODIES.unschedule,
     'drop the wake that waits under this key',
+  ),
+  pursue: withIdempotencyKey(
+    postRoute(
+      'sessions/:id/pursue',
+      'operator',
+      [202, 'Pursued'],
+      BODIES.pursue,
+      'work towards an outcome in rounds, each graded by a rubric; the session must rest',
+    ),
   ),
   wake: postRoute('sessions/:id/wake', 'operator', [202, 'Done'], BODIES.nothing, 'look at the session now'),
   fork: withIdempotencyKey(
@@ -227,6 +241,31 @@ const routes = {
     BODIES.nothing,
     'close a dead trigger; its log stays',
   ),
+  letters: getRoute(
+    'letters',
+    'Letters',
+    'settled runs that a consumer could not be told of, the newest fifty; needs the reach `all`',
+  ),
+  decideLetter: postRoute(
+    'letters',
+    'operator',
+    [202, 'LetterDecided'],
+    BODIES.letter,
+    'tell a consumer of a dead letter again, or drop it; the first who decides wins, and the answer says who that was',
+  ),
+  evals: getRoute(
+    'evals',
+    'Evals',
+    'the last hundred runs of suites whose reports are kept here; needs the reach `all`',
+    QUERIES.evals,
+  ),
+  evalRun: getRoute(
+    'evals/:id',
+    'EvalRun',
+    'the report of a run of a suite; with `before`, compared with an earlier one',
+    QUERIES.evalRun,
+  ),
+  case: getRoute('sessions/:id/case', 'Case', 'the session as a case of a suite'),
   usage: getRoute('usage', 'Usage', 'what was spent, by day, agent and model', QUERIES.usage),
   cron: getRoute('cron', 'CronJobs', 'the cron jobs, with their next times and their last run', QUERIES.cron),
   changeCron: postRoute(

@@ -84,6 +84,11 @@ export const BODIES = {
     },
     ['action'],
   ),
+  letter: closedObject({ lane: filled, key: filled, decision: oneOfWords('retry', 'drop') }, [
+    'lane',
+    'key',
+    'decision',
+  ]),
   commands: closedObject({ commands: { type: 'array', items: command, minItems: 1, maxItems: 100 } }, ['commands']),
   answer: closedObject({ callId: filled, content: textSchema, ok: flagSchema, sessionId: filled }, [
     'callId',
@@ -108,6 +113,15 @@ export const BODIES = {
   ),
   schedule: closedObject({ at: wholeSchema, inMs: wholeSchema, reason: textSchema, key: textSchema }),
   unschedule: closedObject({ key: textSchema }, ['key']),
+  pursue: closedObject(
+    {
+      description: { ...filled, description: 'What must be reached.' },
+      rubric: { ...filled, description: 'The criteria that the result must meet: at most 64 KB.' },
+      roundsMax: { ...wholeSchema, minimum: 1, maximum: 20 },
+      usd: { type: 'number', exclusiveMinimum: 0, description: 'For all rounds and graders.' },
+    },
+    ['description', 'rubric'],
+  ),
   interrupt: closedObject({ mode: oneOfWords('stop', 'pause') }),
   fork: closedObject({
     at: { ...wholeSchema, minimum: 1 },
@@ -167,6 +181,7 @@ export const QUERIES = {
     types: textSchema,
     q: { ...textSchema, maxLength: 200 },
   }),
+  session: closedObject({ include: oneOfWords('pursuit') }),
   state: closedObject({ at: wholeSchema }),
   wait: closedObject({ wait: { type: 'integer', minimum: 0, maximum: 30 } }),
   stream: closedObject({ after: wholeSchema, deltas: oneOfWords('0', '1'), store: textSchema }),
@@ -178,6 +193,8 @@ export const QUERIES = {
     source: filled,
     decision: oneOfWords('drop', 'notify', 'react', 'escalate', 'waiting', 'deferred', 'dead'),
   }),
+  evals: closedObject({ suite: filled }),
+  evalRun: closedObject({ before: filled }),
 } as const satisfies Readonly<Record<string, WireSchema>>
 
 /** The schema names of answers in the OpenAPI document. */
@@ -200,11 +217,17 @@ export type AnswerName =
   | 'Opened'
   | 'Triggered'
   | 'Triggers'
+  | 'Letters'
+  | 'LetterDecided'
+  | 'Evals'
+  | 'EvalRun'
+  | 'Case'
   | 'Undone'
   | 'Pins'
   | 'Pinned'
   | 'Scheduled'
   | 'Unscheduled'
+  | 'Pursued'
   | 'Done'
   | 'Removed'
   | 'PendingList'

@@ -122,6 +122,32 @@ export type SessionAnswer = Frozen<{
   store: string
   /** The first event that cannot be read. All events before it can be. */
   damaged?: Damaged
+  /** With `include=pursuit`. */
+  pursuit?: WirePursuit
+}>
+/** The outcome that the session pursues, or pursued last. `missing_outcome` comes alone. */
+export type WirePursuit = Frozen<{
+  state: 'missing_outcome' | 'blocked' | 'not_ready' | 'uncertain' | 'fail' | 'pass'
+  end?: 'satisfied' | 'max_rounds' | 'failed' | 'interrupted' | 'ungraded' | null
+  why?: string | null
+  fingerprint?: string
+  description?: string
+  rubric?: string
+  round?: number
+  roundsMax?: number
+  usd?: number | null
+  spentUsd?: number
+  trend?: 'first_iteration' | 'improving' | 'stable' | 'regressing'
+  history?: readonly WireGrade[]
+}>
+export type WireGrade = Frozen<{
+  round: number
+  state: 'uncertain' | 'fail' | 'pass'
+  met: number
+  of: number
+  summary: string
+  at: number
+  session: string
 }>
 export type Damaged = Frozen<{ seq: number; reason: string }>
 
@@ -241,6 +267,13 @@ export type ScheduledAnswer = Frozen<{
   elsewhere?: string
 }>
 export type UnscheduledAnswer = Frozen<{ dropped: boolean }>
+export type PursuedAnswer = Frozen<{
+  eventId: string
+  seq: number
+  duplicate: boolean
+  queued: boolean
+  fingerprint: string
+}>
 export type DoneAnswer = Frozen<{ ok: true }>
 export type RemovedAnswer = Frozen<{
   removed: readonly Frozen<{
@@ -384,6 +417,24 @@ export type TriggersAnswer = Frozen<{
   now: number
 }>
 
+/**
+ * A settled run that a consumer could not be told of. `lane` and `key` name it. `session`: whose run it is. `reason`: why
+ * the last try failed. `count`: how many there are.
+ */
+export type LetterRow = Frozen<{
+  lane: string
+  key: string
+  consumer: string
+  session: string
+  tries: number
+  reason: string
+  at: number
+}>
+export type LettersAnswer = Frozen<{ letters: readonly LetterRow[]; count: number; now: number }>
+export type LetterBody = Frozen<{ lane: string; key: string; decision: 'retry' | 'drop' }>
+/** The decision that counts, and who made it. */
+export type LetterDecidedAnswer = Frozen<{ decision: 'retry' | 'drop'; by: string }>
+
 /** The row of a token in lists. The token itself is shown once, when it is made. */
 export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>
@@ -469,6 +520,7 @@ export type BudgetBody = Frozen<{ callId: 'budget'; allow: boolean; usd?: number
 /** Either a time in ms since 1970, or how many ms from now. */
 export type ScheduleBody = Frozen<{ at?: number; inMs?: number; reason?: string; key?: string }>
 export type UnscheduleBody = Frozen<{ key: string }>
+export type PursueBody = Frozen<{ description: string; rubric: string; roundsMax?: number; usd?: number }>
 export type InterruptBody = Frozen<{ mode?: 'stop' | 'pause' }>
 export type ForkBody = Frozen<{
   at?: number

@@ -56,6 +56,7 @@ async function buildForkBeginning(services: Services, id: string, options: ForkO
       `Session ${id} has events 1 to ${seq}; it cannot be forked at ${describeValue(at)}.`,
     )
   const { planner, fork: origin } = await readCreated(store, id)
+  refuseTwin(id, planner, labels)
   // An imported file chooses no model.
   const kept = options.agent === undefined && imported === undefined ? origin?.model : undefined
   const { agent = own, model = kept } = options
@@ -94,6 +95,20 @@ function isForkOf(created: Event | undefined, id: string, options: ForkOptions):
 
 function forkOptionsHash({ at, folder, agent, model, labels, metadata }: ForkOptions): string {
   return hash('sha256', canonicalJson(withoutUndefined({ at, folder, agent, model, labels, metadata })))
+}
+
+/** A job and a delivery act on their own account, with whatever message comes. A second one would do all of it twice. */
+function refuseTwin(id: string, planner: string, labels: Readonly<Record<string, string>> = {}): void {
+  if (planner === 'cron')
+    throw new Fault(
+      'invalid_input',
+      `Session ${id} is a cron job, and a fork of it would begin its runs a second time. Add a job of another name.`,
+    )
+  if (planner.startsWith('graph:trigger_') && 'trigger' in labels)
+    throw new Fault(
+      'invalid_input',
+      `Session ${id} is a delivery of an event, and a fork of it would have its effects a second time. Retry it if it is dead, fork the session of its agent, or send the event again under another key.`,
+    )
 }
 
 type CreatedEvent = Extract<Event, { type: 'session.created' }>

@@ -8,6 +8,7 @@ import { type BreakerOptions, GuardFold } from '../runtime/guard/guard.ts'
 import { Hooks } from '../runtime/hooks/hooks.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
 import { isLaneAgent } from '../view/lanes.ts'
+import { thrownText } from '../view/shown-text.ts'
 
 /** Invalid thresholds are the caller's mistake, so they are checked here and not in a run. */
 export function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
@@ -39,13 +40,16 @@ export function buildReporter(tell: (where: string, error: unknown) => void): (w
 }
 
 export function emitTerretWarning(where: string, error: unknown): void {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+  process.emitWarning(`${where}: ${thrownText(error)}`, 'TerretWarning')
 }
 
-export function agentFinder(named: ReadonlyMap<string, Agent>): (name: string) => Agent {
+/** `find` makes agents that are not named by the host. */
+export function agentFinder(
+  named: ReadonlyMap<string, Agent>,
+  find: (name: string) => Agent | null,
+): (name: string) => Agent {
   return (name) => {
-    const agent = named.get(name)
+    const agent = named.get(name) ?? find(name)
     if (agent) return agent
     throw new Fault('invalid_config', `This session belongs to agent "${name}", which this harness does not have.`)
   }
@@ -60,14 +64,19 @@ export function findAgent(known: ReadonlyMap<string, Agent>, name: string): Agen
 }
 
 /**
- * Completes the options of `work` with the agents whose sessions it may drive: the named ones, or all of the harness.
+ * Completes the options of `work` with the agents whose sessions it may drive: the named ones, or all of the harness,
+ * with what `withGraders` adds to them.
  */
-export function completeWorkOptions(known: ReadonlyMap<string, Agent>, options: WorkOptions): WorkOptions {
+export function completeWorkOptions(
+  known: ReadonlyMap<string, Agent>,
+  options: WorkOptions,
+  withGraders: (names: readonly string[]) => readonly string[],
+): WorkOptions {
   checkWorkOptions(options)
   const all = [...known.keys()]
   const { agents = all } = options
   const missing = agents.find((name) => !known.has(name))
-  if (missing === undefined) return { ...options, agents }
+  if (missing === undefined) return { ...options, agents: withGraders(agents) }
   throw new Fault('invalid_config', `This harness has no agent "${missing}". "agents" may name: ${all.join(', ')}.`)
 }
 

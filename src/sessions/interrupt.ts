@@ -6,7 +6,9 @@ import { Fault } from '../kernel/failure.ts'
 import { commitWithRetry } from '../runtime/state/store-retry.ts'
 import type { OutgoingMessage, InboxWrite, Receipt, CompleteStore } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
+import { readSessionHead } from '../runtime/state/session-tree.ts'
 import { stopId } from '../stores/plan/store-ids.ts'
+import { graderId, PURSUIT, readRoundName } from '../view/pursuits.ts'
 
 type Interrupt = Extract<InboxBody, { type: 'user.interrupt' }>
 /** `woken`: the sessions to wake. */
@@ -22,6 +24,23 @@ export async function sendInterrupt(
   if (child) return stopTree({ store, clock }, session, event)
   const [receipt] = await commitWithRetry({ store, clock }, [inboxWrite({ session, event })])
   return { ...receiptFields(receipt), woken: [session] }
+}
+
+/**
+ * Stops the grader of the session's last run, if that was a round of a pursuit and is being graded. Returns the sessions
+ * to wake.
+ */
+export async function stopGrader(deps: InterruptDeps, session: string, { id }: Interrupt): Promise<readonly string[]> {
+  const { store } = deps
+  const { began } = await readSessionHead(store, session)
+  const [started] = began === 0 ? [] : (await store.read(session, began - 1, 1)).events
+  const name = started?.type === 'run.started' ? readRoundName(started.metadata?.[PURSUIT]) : null
+  const grader = name && graderId(name.fingerprint, name.round)
+  if (grader === null || grader === session) return []
+  const { status = 'idle' } = (await store.card(grader)) ?? {}
+  if (status === 'idle' || status === 'terminated') return []
+  const stop = { type: 'user.interrupt', id: stopId(session, id), mode: 'stop', by: `session:${session}` } as const
+  return (await sendInterrupt(deps, grader, stop)).woken
 }
 
 const TRIES_MAX = 10

@@ -8,6 +8,7 @@ import { type Consumer, consumerCheck } from '../runtime/hooks/consumers.ts'
 import type { Hook } from '../runtime/state/hook-events.ts'
 import { ToolFailure } from '../tools/core/tool-output.ts'
 import { type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
+import { thrownText } from '../view/shown-text.ts'
 
 export type Plugin = {
   readonly name: string
@@ -110,8 +111,7 @@ class PluginConnection {
       await made
     } catch (error) {
       if (this.#made === made) this.#made = null
-      const why = error instanceof Error ? error.message || error.name : String(error)
-      throw new ToolFailure('Unavailable', `The plugin "${name}" could not connect: ${why}`)
+      throw new ToolFailure('Unavailable', `The plugin "${name}" could not connect: ${thrownText(error)}`)
     }
   }
 

@@ -26,6 +26,7 @@ import type { EventsFilter } from './event-page.ts'
 import type { RunCard } from './reading.ts'
 import type { ContextReport } from '../context/context-report.ts'
 import type { ChildRow } from './children.ts'
+import type { PursuitStatus } from './pursuit.ts'
 import type { MoneyAccount } from './look/accounts.ts'
 
 export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
@@ -178,6 +179,7 @@ const PARTS: Readonly<Record<keyof StatusParts, true>> = {
   pins: true,
   children: true,
   accounts: true,
+  pursuit: true,
 }
 export const checkStatus = optionsChecker<StatusOptions & { readonly at?: number }>('status', {
   at: anyCheck,
@@ -256,6 +258,8 @@ export type StatusParts = {
   readonly children: readonly ChildRow[]
   /** The money accounts that pay for it. Empty accounts are left out. */
   readonly accounts: readonly MoneyAccount[]
+  /** The outcome that it pursues, or pursued last. */
+  readonly pursuit: PursuitStatus
 }
 export type StatusOptions<Part extends keyof StatusParts = keyof StatusParts> = { readonly include?: readonly Part[] }
 

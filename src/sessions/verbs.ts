@@ -23,6 +23,7 @@ import type { ListedPage, ListOptions } from './list-page.ts'
 import type { Completed, Result } from '../runtime/state/run-result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { SpawnResult, SpawnOptions } from './children.ts'
+import type { PursueOptions } from './pursuit.ts'
 import type { StreamEvent } from './follow/stream.ts'
 import type { UndoneCall } from './undo.ts'
 import type { TriggerEnvelope, TriggerReceipt } from './trigger-envelope.ts'
@@ -173,6 +174,13 @@ export interface Session {
   /** Drops the wake that waits under this key, also one that a model asked for. False if none waits. */
   unschedule(key: string, options?: UnscheduleOptions): Promise<boolean>
   /**
+   * Works towards an outcome in rounds: after each one a grader of its own judges the answer and the files by the rubric,
+   * and what is still open begins the next round. The first round is on disk when this resolves, and the rest follows
+   * in any process that drives the session. Refused with `session_busy` while a run is open or another outcome is
+   * pursued. `status({ include: ['pursuit'] })` has how it stands; an interrupt ends it.
+   */
+  pursue(options: PursueOptions): Promise<PursuitReceipt>
+  /**
    * Takes back the changes of a run's calls, newest first: of the last run, or of the one whose `run.started` has this
    * seq. Files that changed since are left alone. The model is told at its next request.
    */
@@ -238,6 +246,12 @@ export type SentReceipt = {
   readonly duplicate: boolean
   /** The session waits for a person: the message is kept and read after the decision. */
   readonly queued: boolean
+}
+
+/** The message of the first round, which is on disk. */
+export type PursuitReceipt = SentReceipt & {
+  /** Names the pursuit. Round 2 of it is graded in the session `outcome.FINGERPRINT.2`. */
+  readonly fingerprint: string
 }
 
 export type RunStream<Output = Json, Tools extends ToolList[number] = ToolList[number]> = AsyncIterable<

@@ -4,15 +4,7 @@ import { hash } from 'node:crypto'
 import type { Json } from '../kernel/content.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { Charge, InboxWrite, OwnerWrite } from '../ports/store.ts'
-import {
-  anyCheck,
-  countCheck,
-  nonEmptyCheck,
-  optionsChecker,
-  requiredCheck,
-  textCheck,
-  type Check,
-} from '../options.ts'
+import { anyCheck, countCheck, inputChecker, nonEmptyCheck, requiredCheck, textCheck, type Check } from '../options.ts'
 import { newSessionWrite } from '../runtime/loop/act-as-owner.ts'
 import type { Services } from '../runtime/state/runtime-ports.ts'
 import { commitWithRetry } from '../runtime/state/store-retry.ts'
@@ -62,7 +54,7 @@ const keyCheck: Check = (value, name, of) => {
   const { length } = String(value)
   return length > KEY_CHARS_MAX ? `has ${length} characters and may have ${KEY_CHARS_MAX}` : null
 }
-const checkFields = optionsChecker<TriggerEnvelope>('the trigger', {
+const checkEnvelope = inputChecker<TriggerEnvelope>('the trigger', {
   source: requiredCheck(textCheck),
   label: requiredCheck(labelCheck),
   payload: requiredCheck(anyCheck),
@@ -82,16 +74,6 @@ export async function acceptTrigger(desk: TriggerDesk, envelope: TriggerEnvelope
   const receipt = known ?? (await commitDelivery(desk, source, delivery))
   if (!receipt.duplicate) wakeSession({ worker: desk.worker, id: delivery.id })
   return receipt
-}
-
-function checkEnvelope(envelope: TriggerEnvelope): void {
-  try {
-    checkFields(envelope)
-  } catch (error) {
-    // It is an input, and not a setting of the host.
-    if (error instanceof Fault) throw new Fault('invalid_input', error.message.replace('The option ', 'The field '))
-    throw error
-  }
 }
 
 function unknownSourceFault(source: string, known: readonly string[]): Fault {

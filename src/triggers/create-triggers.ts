@@ -13,6 +13,7 @@ export function createTriggers(options: TriggersOptions): Triggers {
   )
   const slots = new MinuteSlots()
   return {
+    sources: [...sources.keys()],
     graphs: [...sources.values()].map(triggerGraph),
     accept: (place, envelope) => acceptTrigger({ ...place, sources, slots }, envelope),
   }

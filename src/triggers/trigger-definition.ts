@@ -8,6 +8,8 @@ import type { TriggerEnvelope, TriggerReceipt } from '../sessions/trigger-envelo
 
 /** What `createTriggers` of `terret/triggers` makes. */
 export type Triggers = {
+  /** The names of the sources. */
+  readonly sources: readonly string[]
   /** One graph for each source. */
   readonly graphs: readonly Graph[]
   /** Writes the session and its message in one commit. */
@@ -16,8 +18,8 @@ export type Triggers = {
 export type TriggerPlace = Pick<SessionAccess, 'services' | 'worker'>
 
 export const triggersCheck: Check = (value) => {
-  const { graphs, accept } = (value ?? {}) as Partial<Triggers>
-  if (Array.isArray(graphs) && typeof accept === 'function') return null
+  const { sources, graphs, accept } = (value ?? {}) as Partial<Triggers>
+  if (Array.isArray(sources) && Array.isArray(graphs) && typeof accept === 'function') return null
   return 'is no set of triggers: make it with createTriggers(…) of terret/triggers'
 }
 

@@ -35,3 +35,20 @@ export function percentText(part: number, whole: number): string {
 export function eventId(session: string, seq: number): string {
   return `${session}:${seq}`
 }
+
+const NO_ERROR = 'something that is no Error was thrown'
+
+/**
+ * What was thrown: code of users may throw anything. Never empty, and never `[object Object]`. The other fields of an object are left out: they may hold anything.
+ */
+export function thrownText(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown || 'an error without a message'
+  if (typeof thrown !== 'object' || thrown === null) return `${String(thrown)} was thrown`
+  try {
+    const { message, name } = thrown as { readonly message?: unknown; readonly name?: unknown }
+    if (typeof message === 'string' && message !== '') return message
+    return thrown instanceof Error && typeof name === 'string' && name !== '' ? name : NO_ERROR
+  } catch {
+    return NO_ERROR
+  }
+}

@@ -16,6 +16,7 @@ const InboxPage = lazyComponent(async () => (await loadSmallPages()).InboxPage)
 const AgentsPage = lazyComponent(async () => (await loadSmallPages()).AgentsPage)
 const SchedulesPage = lazyComponent(async () => (await loadSmallPages()).SchedulesPage)
 const TriggersPage = lazyComponent(async () => (await loadSmallPages()).TriggersPage)
+const EvalsPage = lazyComponent(async () => (await loadSmallPages()).EvalsPage)
 const HealthPage = lazyComponent(async () => (await loadSmallPages()).HealthPage)
 const SettingsPage = lazyComponent(async () => (await loadSmallPages()).SettingsPage)
 const ComparePage = lazyComponent(async () => (await import('./pages/compare-page.tsx')).ComparePage)
@@ -37,6 +38,7 @@ export function App() {
               <Route path="/agents" component={AgentsPage} />
               <Route path="/schedules" component={SchedulesPage} />
               <Route path="/triggers" component={TriggersPage} />
+              <Route path="/evals" component={EvalsPage} />
               <Route path="/health" component={HealthPage} />
               <Route path="/settings" component={SettingsPage} />
               <Route path="/compare" component={ComparePage} />

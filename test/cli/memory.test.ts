@@ -231,6 +231,33 @@ describe('terret memory', () => {
     expect(provider.chaos?.requests).toHaveLength(4)
   })
 
+  it('B-EPISODE-10: with `"memory": {"episodes": true}` later runs are told what was asked before; they are listed and forgotten, and a workspace cannot set it', async () => {
+    await scriptedBy(['It is on port 8080.', 'On 8080, as before.', 'Fine.', 'No idea.'], {
+      memory: { episodes: true },
+    })
+    await stage.terret('run', 'Where does the staging server listen?')
+    expect((await stage.terret('memory', '--episodes')).out).toMatch(
+      /^\w{8}:\d+ {2}completed +\d{4}-\d\d-\d\d {2}Where does the staging server listen\?\n {2}It is on port 8080\.\n$/,
+    )
+    await stage.terret('run', 'Where does the staging server listen now?')
+    expect(sent(1)).toContain('It is on port 8080.')
+    const before = (await stage.terret('memory', '--episodes', '--json')).out.trim().split('\n')
+    for (const line of before) {
+      const { id } = JSON.parse(line) as Listed
+      expect((await stage.terret('memory', '--forget-episode', id.replace(/^(.{8})[^:]*/, '$1'))).code).toBe(0)
+    }
+    expect(await stage.terret('memory', '--episodes')).toMatchObject({ code: 0, out: '' })
+    expect((await stage.terret('memory', '--forget-episode', 'zzz:1')).code).toBe(6)
+    await stage.terret('run', 'What about the staging server?')
+    expect(sent(2)).not.toContain('It is on port 8080.')
+    const { url } = provider.chaos ?? { url: '' }
+    stage.configure({ ...endpoint(url), memory: { episodes: 'yes' } })
+    expect(await stage.terret('run', 'No.')).toMatchObject({ code: 7, out: '' })
+    stage.configure(endpoint(url))
+    stage.write('work/.terret/config.json', JSON.stringify({ memory: { episodes: true } }))
+    expect((await stage.terret('run', '--trust', 'No.')).code).toBe(7)
+  })
+
   it('B-CLI-221: an extraction that failed is said in one plain line, and so is what the log has of it', async () => {
     const extract = { tokens: 1, calls: 0, runs: 1 }
     await scriptedBy(['At 10.0.0.7.', 'I noted it.'], { memory: { extract } })

@@ -59,6 +59,20 @@ it('B-CLI-272: a secret in the configuration is refused without quoting it, and 
   expect((await stage.refused('triggers', 'burn')).err).toContain('Usage: terret triggers list')
 }, 60_000)
 
+it('B-WEBHOOK-16: an endpoint for a source that is not configured is refused before the server takes anything in', async () => {
+  const secret = { file: stage.write('secret', SECRET) }
+  const endpoints = { github: { source: 'code', verify: 'github', secret } }
+  for (const [sources, known] of [
+    [{ mail: {} }, 'has only: mail'],
+    [{}, 'has no source yet'],
+  ] as const) {
+    stage.configure({ triggers: { sources, endpoints } })
+    const { code, err } = await stage.apart('serve', '--port', '0')
+    expect(code).not.toBe(0)
+    expect(err).toContain(`"triggers.endpoints.github.source" must be a source of "triggers.sources", which ${known}`)
+  }
+}, 60_000)
+
 it('B-CLI-273: notices go to the webhook of the configuration, whose secret serve asks for at its start', async () => {
   const posted: { readonly id: unknown; readonly signature: string; readonly body: string }[] = []
   const receiver = createServer((request, response) => {

@@ -133,6 +133,46 @@ describe('a consumer', () => {
     expect(letter).toMatchObject({ consumer: 'bad', tries: 5, reason: 'never', deaths: 1, about: { session: 's' } })
   })
 
+  it('B-CONSUME-27: the reason of a dead letter is a text, whatever was thrown', async () => {
+    const thrown: readonly (readonly [unknown, string])[] = [
+      [{ code: 503, message: 'The shop is closed.', token: 'x' }, 'The shop is closed.'],
+      [{ code: 503 }, 'something that is no Error was thrown'],
+      [Object.create(null), 'something that is no Error was thrown'],
+      [
+        new Proxy(
+          {},
+          {
+            get: () => {
+              throw new Error('no')
+            },
+          },
+        ),
+        'something that is no Error was thrown',
+      ],
+      [Object.assign(new Error(''), { name: 'Timeout' }), 'Timeout'],
+      [new Error(''), 'Error'],
+      ['', 'an error without a message'],
+      [undefined, 'undefined was thrown'],
+      [Symbol('x'), 'Symbol(x) was thrown'],
+      [['a'], 'something that is no Error was thrown'],
+    ]
+    const all = thrown.map(([what], i) => ({
+      ...keeper(`bad${i}`, () => {
+        throw what
+      }),
+      attempts: 1,
+    }))
+    const { harness } = stage(all)
+    await (await harness.open({ id: 's' })).run('Hello.')
+    const letters = await until(async () => {
+      const found = await deadLetters(harness)
+      expect(found).toHaveLength(thrown.length)
+      return found
+    })
+    const reasons = Object.fromEntries(letters.map(({ consumer, reason }) => [consumer, reason]))
+    expect(reasons).toEqual(Object.fromEntries(thrown.map(([, reason], i) => [`bad${i}`, reason])))
+  })
+
   it('B-CONSUME-6: one that hangs delays its own lane by its time limit, and nobody else', async () => {
     const hung = keeper('hung', ({ session }) => (session === 's' ? new Promise(() => {}) : undefined))
     const { harness, reports } = stage([{ ...hung, timeoutMs: 50 }])

@@ -28,6 +28,7 @@ export function describeSessions(name: string, make: MakeSessions, carriesAll: b
     describePeople(make)
     describeSteering(make)
     describeSchedules(make)
+    describePursuits(make)
     describeLooks(make)
     describeEnds(make)
     describeUnsupported(make, carriesAll)
@@ -287,6 +288,44 @@ function describeSchedules(make: MakeSessions): void {
     await session.close()
     await expect(session.schedule({ inMs: 1 })).rejects.toMatchObject({ code: 'session_closed' })
     await expect(session.unschedule('a')).rejects.toMatchObject({ code: 'session_closed' })
+  })
+}
+
+function describePursuits(make: MakeSessions): void {
+  it('B-OUTCOME-23: an outcome is pursued round after round, and its state is a part of the status', async () => {
+    const sessions = await make((request) => {
+      if (!request.instructions.startsWith('You grade a result')) return 'A poem.'
+      const isSecond = JSON.stringify(request.messages).includes('Round 2') || request.session.endsWith('.2')
+      const criteria = [{ criterion: 'It rhymes', met: isSecond ? 'yes' : 'no', why: 'read aloud' }]
+      return { calls: [{ tool: 'final_result', args: { criteria, summary: 'Done.' } }] }
+    })
+    const session = await sessions.open({ id: 'trip' })
+    const task = { description: 'Write a poem.', rubric: '- It rhymes.', usd: 5, id: 'mine' }
+    await expect(session.pursue({ ...task, roundsMax: 0 })).rejects.toThrow(/roundsMax/)
+    await expect(session.pursue({ ...task, rubric: '' })).rejects.toThrow(/rubric/)
+    expect((await session.status({ include: ['pursuit'] })).pursuit).toEqual({ state: 'missing_outcome' })
+    const receipt = await session.pursue(task)
+    expect(receipt).toMatchObject({ duplicate: false, seq: 2, eventId: 'trip:2' })
+    expect(await session.pursue(task)).toEqual({ ...receipt, duplicate: true })
+    const pursuit = await until(async () => {
+      const found = (await session.status({ include: ['pursuit', 'card'] })).pursuit
+      expect(found).toMatchObject({ end: 'satisfied' })
+      return found
+    })
+    expect(pursuit).toMatchObject({
+      state: 'pass',
+      fingerprint: receipt.fingerprint,
+      round: 2,
+      roundsMax: 3,
+      usd: 5,
+      trend: 'improving',
+      history: [
+        { round: 1, state: 'fail', met: 0, of: 1 },
+        { round: 2, state: 'pass', met: 1, of: 1, summary: 'Done.' },
+      ],
+    })
+    await expect(sessions.session('nobody').pursue(task)).rejects.toMatchObject({ code: 'session_missing' })
+    expect((await session.run('Thanks.')).text).toBe('A poem.')
   })
 }
 

@@ -239,7 +239,7 @@ describe('changes', () => {
     expect((await during(jobs.list())).jobs).toEqual([])
     await clock.pass(2 * HOUR)
     expect(await runs()).toHaveLength(2)
-    await expect(during(jobs.run('report'))).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(during(jobs.run('report'))).rejects.toMatchObject({ code: 'session_missing' })
     // The name can be used again.
     expect(await during(jobs.add(HOURLY))).toMatchObject({ on: true, line: '0 * * * *' })
   })

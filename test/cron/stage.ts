@@ -2,6 +2,21 @@
 import { cron, cronPlanner, type CronVerbs } from '../../src/cron/index.ts'
 import { Harness, memory, type Model, type Store } from '../../src/index.ts'
 import { SteppedClock } from '../models/stepped-clock.ts'
+// What is loaded when it is first needed would take its time while the clock is stepped: a call of a test that runs first
+// would time out.
+import '../../src/runtime/commit/family.ts'
+import '../../src/runtime/turn/compact-context.ts'
+import '../../src/runtime/turn/end-run.ts'
+import '../../src/sessions/drive/removed.ts'
+import '../../src/sessions/event-page.ts'
+import '../../src/sessions/fork.ts'
+import '../../src/sessions/list-page.ts'
+import '../../src/sessions/look/describe.ts'
+import '../../src/sessions/look/last-result.ts'
+import '../../src/sessions/look/state.ts'
+import '../../src/sessions/reading.ts'
+import '../../src/sessions/run-choice.ts'
+import '../../src/sessions/schedule.ts'
 
 export const HOUR = 60 * 60_000
 export const MINUTE = 60_000

@@ -80,6 +80,7 @@ function plainSession(id: string): Session {
     interrupt: nothing,
     schedule: nothing,
     unschedule: async () => false,
+    pursue: nothing,
     undo: async () => [],
     fork: async (options) => plainSession(options?.id ?? 'fork'),
     blob: async () => null,

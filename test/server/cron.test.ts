@@ -1,7 +1,8 @@
 // Cron jobs over HTTP: roles, owners, refusals, and the verbs of a client.
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/client/index.ts'
-import { cron, cronPlanner } from '../../src/cron/index.ts'
+import { cron, type CronJobOptions, cronPlanner } from '../../src/cron/index.ts'
+import { exportSession, importSession } from '../../src/replay.ts'
 import type { CronChangedAnswer, CronJobsAnswer } from '../../src/server/wire.ts'
 import { findAnswerMismatch } from '../../src/server/wire-answer-check.ts'
 import { served } from './served.ts'
@@ -49,7 +50,6 @@ describe('cron jobs over HTTP', () => {
 
   it('B-CRON-22: a job or a request that cannot be is refused with a sentence', async () => {
     const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
-    const plain = await one.json<{ session: string }>('POST', '/v1/sessions', { body: { id: 'talk' } })
     for (const [body, why] of [
       [{ action: 'add' }, 'Give the job'],
       [{ action: 'add', job: { ...NIGHTLY, line: '60 * * * *' } }, 'cannot be read'],
@@ -58,7 +58,6 @@ describe('cron jobs over HTTP', () => {
       [{ action: 'add', job: { ...NIGHTLY, name: '../x' } }, 'must be 1 to 64'],
       [{ action: 'add', job: { ...NIGHTLY, prompt: 'x'.repeat(100_000) } }, 'at most 10000 fit'],
       [{ action: 'run' }, 'Name the session'],
-      [{ action: 'run', session: plain.session }, 'is no cron job'],
       [{ action: 'explode' }, 'action'],
     ] as const) {
       const { status, text } = await one.ask('POST', '/v1/cron', { body })
@@ -66,6 +65,48 @@ describe('cron jobs over HTTP', () => {
       expect(text).toContain(why)
     }
     expect(one.reports).toEqual([])
+  })
+
+  it('B-CRON-32: a refusal has one code, in the library, in a client and over HTTP', async () => {
+    const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
+    await one.json('POST', '/v1/sessions', { body: { id: 'talk' } })
+    // A job of the session's name is another one.
+    await one.json('POST', '/v1/cron', add({ ...NIGHTLY, name: 'talk' }))
+    await one.json('POST', '/v1/cron', add(NIGHTLY))
+    await one.json('POST', '/v1/cron', { body: { action: 'remove', session: 'cron.nightly' } })
+    const verbs = [cron(one.host.harness), cron(connect({ url: one.server.url, token: one.tokens.own }))]
+    const odd = { ...NIGHTLY, name: 'odd' }
+    const cases: readonly (readonly [body: object, status: number, code: string, CronJobOptions | string])[] = [
+      [add({ ...odd, name: 'a b' }).body, 400, 'invalid_input', { ...odd, name: 'a b' }],
+      [add({ ...odd, zone: 'Mars' }).body, 400, 'invalid_input', { ...odd, zone: 'Mars' }],
+      [add({ ...odd, agent: 'nobody' }).body, 400, 'invalid_input', { ...odd, agent: 'nobody' }],
+      [add({ ...odd, line: '*/4 * * * *' }).body, 400, 'invalid_input', { ...odd, line: '*/4 * * * *' }],
+      [add({ name: 'odd', prompt: 'x', at: 1e16 }).body, 400, 'invalid_input', { name: 'odd', prompt: 'x', at: 1e16 }],
+      [{ action: 'run', session: 'cron.nightly' }, 404, 'session_missing', 'cron.nightly'],
+      [{ action: 'run', session: 'cron.nobody' }, 404, 'session_missing', 'cron.nobody'],
+      [{ action: 'run', session: 'talk' }, 404, 'session_missing', ''],
+    ]
+    for (const [body, status, code, wanted] of cases) {
+      const answer = await one.ask('POST', '/v1/cron', { body })
+      expect([body, answer.status, answer.text]).toEqual([body, status, expect.stringContaining(`"${code}"`) as string])
+      for (const jobs of verbs)
+        if (wanted !== '')
+          await expect(typeof wanted === 'string' ? jobs.run(wanted) : jobs.add(wanted)).rejects.toMatchObject({ code })
+    }
+    expect((await one.json<CronJobsAnswer>('GET', '/v1/cron')).jobs).toMatchObject([{ name: 'talk', ticks: [] }])
+    expect(one.reports).toEqual([])
+  })
+
+  it('B-CRON-29: an imported job is switched on over HTTP, also one whose id has no dot', async () => {
+    const one = await served(() => 'Done.', { harness: { graphs: [cronPlanner()] } })
+    await one.json('POST', '/v1/cron', add(NIGHTLY))
+    const file = await exportSession(one.host.store, 'cron.nightly')
+    await importSession(one.host.store, file, { id: 'nightly' })
+    const on = await one.json<CronChangedAnswer>('POST', '/v1/cron', { body: { action: 'on', session: 'nightly' } })
+    expect(on.job).toMatchObject({ session: 'nightly', on: true })
+    const off = await one.json<CronChangedAnswer>('POST', '/v1/cron', { body: { action: 'off', session: 'nightly' } })
+    expect(off.job).toMatchObject({ session: 'nightly', on: false })
+    expect(await cron(one.host.harness).get('nightly')).toMatchObject({ session: 'cron.nightly', on: true })
   })
 
   it('B-CRON-22: a server whose harness has no cron planner says so', async () => {

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { cronPlanner } from '../../src/cron/index.ts'
+import { defineSuite, runSuite, settled } from '../../src/evals/index.ts'
+import type { EvalsAnswer } from '../../src/server/wire-evals.ts'
 import { createTriggers } from '../../src/triggers/index.ts'
 import { serve } from '../../src/server/index.ts'
 import {
@@ -17,12 +19,15 @@ import {
   type PendingCall,
   type Result,
   scripted,
+  type PursuitStatus,
+  type RoundGrade,
   type TreeCard,
 } from '../../src/index.ts'
 import { askUserTool, fileTools } from '../../src/tools/index.ts'
 import type { Script } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/index.ts'
 import {
+  type LettersAnswer,
   type OpenedAnswer,
   type RouteName,
   ROUTES,
@@ -34,6 +39,8 @@ import {
   type WireError,
   type WirePending,
   type WireResult,
+  type WireGrade,
+  type WirePursuit,
   type WireTool,
 } from '../../src/server/wire.ts'
 import { tool } from '../runtime/scene.ts'
@@ -131,6 +138,23 @@ async function checkSeesMore(one: Served, checked: Checked, id: string): Promise
   expect(() => checked.check('events', { ...log, events: [{ ...log.events[0], extra: 1 }] })).toThrow()
 }
 
+async function checkEvals(one: Served, checked: Checked, id: string): Promise<void> {
+  const suite = defineSuite({
+    name: 'checked',
+    mode: 'recorded',
+    cases: [{ id: 'one', input: 'x', recording: id }],
+    scorers: [settled()],
+  })
+  const { store } = one.host
+  for (const _ of [1, 2]) await runSuite(suite, { store })
+  const { runs } = await one.json<EvalsAnswer>('GET', '/v1/evals')
+  expect(runs).toHaveLength(2)
+  const [after, before] = runs.map((run) => run.session)
+  await checked.ask('evals')
+  await checked.ask('evalRun', { id: after ?? '' }, { query: `?before=${before}` })
+  await checked.ask('case', { id })
+}
+
 const WRITE = { tool: 'write', args: { path: 'a.txt', content: 'new\n' } }
 /** A model under which a session has an approval, a failed call, a file to undo and a question. */
 const EVERY_ANSWER: Script = [
@@ -150,6 +174,13 @@ const EVERY_ANSWER: Script = [
 
 const brokenTriggers = () => createTriggers({ models: [scripted(() => ({ error: 'auth' }))], sources: { mail: {} } })
 
+async function checkPursuit(checked: Checked): Promise<void> {
+  const { session: id } = await checked.ask<OpenedAnswer>('open', {}, { body: {} })
+  await checked.ask('session', { id }, { query: '?include=pursuit' })
+  await checked.ask('pursue', { id }, { body: { description: 'Tea.', rubric: '- It is hot.', usd: 1 } })
+  await checked.ask('session', { id }, { query: '?include=pursuit' })
+}
+
 async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
   for (const name of ['retryTrigger', 'dropTrigger'] as const) {
     const { sessionId: id } = await one.host.harness.trigger({ source: 'mail', label: name, payload: name })
@@ -157,6 +188,23 @@ async function checkDeadTriggers(one: Served, checked: Checked): Promise<void> {
     await checked.ask(name, { id }, { body: {} })
   }
   await checked.ask('triggers')
+}
+
+/** A consumer that is told nothing: each run is a dead letter. */
+const deafConsumer = {
+  name: 'watch',
+  consumers: [{ name: 'deaf', attempts: 1, run: () => Promise.reject(new Error('deaf')) }],
+}
+
+async function checkLetters(one: Served, checked: Checked): Promise<void> {
+  const { letters } = await until(async () => {
+    const found = await one.json<LettersAnswer>('GET', '/v1/letters')
+    expect(found.letters).not.toEqual([])
+    return found
+  })
+  const { lane, key } = letters[0] as LettersAnswer['letters'][number]
+  await checked.ask('letters')
+  await checked.ask('decideLetter', {}, { body: { lane, key, decision: 'drop' } })
 }
 
 describe('the OpenAPI document', () => {
@@ -204,6 +252,8 @@ describe('the OpenAPI document', () => {
     expectTypeOf<Exclude<KeyOf<AgentRow>, KeyOf<WireAgent> | 'models' | 'setup'>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<AgentRow['tools'][number]>, KeyOf<WireTool>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<MoneyAccount>, KeyOf<WireAccount>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<PursuitStatus>, KeyOf<WirePursuit>>>().toBeNever()
+    expectTypeOf<Exclude<KeyOf<RoundGrade>, KeyOf<WireGrade>>>().toBeNever()
     expectTypeOf<Exclude<KeyOf<TreeCard>, KeyOf<WireCard>>>().toBeNever()
   })
 
@@ -214,6 +264,7 @@ describe('the OpenAPI document', () => {
     const one = await served(EVERY_ANSWER, {
       harness: {
         triggers: brokenTriggers(),
+        plugins: [deafConsumer],
         tools: [ask, fails, askUserTool(), ...fileTools({ root: folder })],
         graphs: [cronPlanner()],
       },
@@ -252,6 +303,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('schedule', { id }, { body: { inMs: 9e6, reason: 'Look.', key: 'a' } })
     await checked.ask('due')
     await checked.ask('unschedule', { id }, { body: { key: 'a' } })
+    await checkPursuit(checked)
     const file = await one.ask('GET', `/v1/sessions/${fork}/export?format=json`)
     await checked.ask('remove', { id: fork })
     await checked.ask('import', {}, { raw: file.text })
@@ -264,6 +316,8 @@ describe('the OpenAPI document', () => {
     await checked.ask('tokens')
     await checked.ask('dropToken', { name: 'ann' })
     await checkDeadTriggers(one, checked)
+    await checkLetters(one, checked)
+    await checkEvals(one, checked, id)
     // Signed deliveries are asked for in webhooks.test.ts.
     const json = Object.entries(ROUTES).flatMap(([name, { answer, role }]) =>
       ['stream', 'text', 'bytes'].includes(answer) || role === 'signed' ? [] : [name],

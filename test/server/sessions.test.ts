@@ -340,6 +340,7 @@ describe('sessions over HTTP', () => {
 function bodyFor(path: string): object {
   if (path.endsWith('/messages')) return { input: 'x' }
   if (path.endsWith('/commands')) return { commands: [{ type: 'resume' }] }
+  if (path.endsWith('/pursue')) return { description: 'x', rubric: 'x' }
   if (path.endsWith('/schedule')) return { inMs: 1_000, reason: 'x', key: 'x' }
   if (path.endsWith('/unschedule')) return { key: 'x' }
   return path.endsWith('/answers') ? { callId: '1.0', content: 'x' } : {}

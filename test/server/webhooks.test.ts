@@ -3,11 +3,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { readEndpoints } from '../../src/server/webhook-endpoints.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type EndpointOptions, readEndpoints } from '../../src/server/webhook-endpoints.ts'
 import { findAnswerMismatch } from '../../src/server/wire-answer-check.ts'
 import { serve } from '../../src/server/index.ts'
-import { scripted, Harness } from '../../src/index.ts'
+import { scripted, Harness, memory } from '../../src/index.ts'
+import { createTriggers } from '../../src/triggers/index.ts'
 import { BODIES, type Delivery, ENDPOINTS, hooked, nowS, SECRET, SENDERS } from './webhook-stage.ts'
 import { hasty } from '../models/hosted-stage.ts'
 import { requested, spoken } from './served.ts'
@@ -247,6 +248,8 @@ describe('a signed delivery', () => {
 })
 
 describe('endpoints', () => {
+  const triggers = createTriggers({ models: [scripted(() => 'x')], sources: { mail: {} } })
+
   it('B-WEBHOOK-13: read their secret from the environment or a file, and never from the configuration', () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-hooks-'))
     const file = join(folder, 'secret')
@@ -267,21 +270,36 @@ describe('endpoints', () => {
   })
 
   it('B-WEBHOOK-14: are an option of serve, over a harness with triggers', async () => {
-    const harness = new Harness({ model: scripted(() => 'x') })
+    const harness = new Harness({ model: scripted(() => 'x'), triggers })
     const server = await serve({ harness, endpoints: ENDPOINTS })
     const { path, headers, body } = delivery('plain')
     const post = (sent: Record<string, string>) =>
       server.fetch(new Request(`http://localhost${path}`, { method: 'POST', headers: sent, body }))
     expect((await post({})).status).toBe(401)
     const answer = await post({ ...headers })
-    expect([answer.status, await answer.text()]).toEqual([
-      400,
-      expect.stringContaining('This harness has no triggers') as string,
-    ])
+    expect(answer.status).toBe(202)
     await server.close()
     await harness.close()
     await expect(serve({ harness, endpoints: { 'a/b': ENDPOINTS['plain'] as never } })).rejects.toThrow(
       'cannot be an endpoint',
     )
+  })
+
+  it('B-WEBHOOK-16: for a source that does not exist are refused at the start, and their secret is not learned', async () => {
+    const harness = new Harness({ model: scripted(() => 'x'), triggers })
+    const bare = new Harness({ model: scripted(() => 'x') })
+    onTestFinished(async () => void (await Promise.all([harness.close(), bare.close()])))
+    for (const source of ['code', 'constructor', 'Mail', 'trigger_mail'])
+      await expect(
+        serve({ harness, endpoints: { hook: { ...(ENDPOINTS['plain'] as EndpointOptions), source } } }),
+      ).rejects.toMatchObject({
+        code: 'invalid_config',
+        message: `The endpoint "hook" is for the source "${source}", which does not exist. Name one of: mail.`,
+      })
+    for (const options of [{ harness: bare }, { store: memory() }])
+      await expect(serve({ ...options, endpoints: ENDPOINTS })).rejects.toMatchObject({
+        code: 'invalid_config',
+        message: expect.stringContaining('The harness has no triggers') as string,
+      })
   })
 })

@@ -19,6 +19,7 @@ const underHarness = [
   'boards',
   'queues',
   'consumers',
+  'outcomes',
   'triggers',
 ] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -37,8 +38,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // What shortens a text reads it as tools do, and what gives it back is a tool.
   context: ['kernel', 'ports', 'options', 'view', 'tools'],
   tracing: ['kernel', 'ports', 'options', 'view'],
-  // The machine's clock, which only the stores and the runtime may touch.
-  testing: ['kernel', 'ports', 'options', 'view', 'stores'],
+  // The machine's clock, which only the stores and the runtime may touch. An agent under test is made by its public names.
+  testing: ['kernel', 'ports', 'options', 'view', 'stores', 'index'],
   // The verbs stand on it: it never asks them back.
   runtime: below,
   sessions: [...below, ...driving, 'archive'],
@@ -59,6 +60,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // Sessions that work through their messages, and what is done with settled runs.
   queues: ['kernel', 'ports', 'options', 'view', 'tools', ...driving],
   consumers: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'queues'],
+  // A consumer that continues what a session pursues, and the graders' agents. Prompts escape texts as those of workflows.
+  outcomes: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...driving, 'consumers', 'workflows'],
   // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
   ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   // Editors, from the same telling of a session, and the boards that they show as plans.
@@ -71,6 +74,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   harness: [...underHarness, 'session', 'version'],
   // Recorded sessions, an entry of its own: public names only.
   replay: underHarness,
+  // Suites over sessions: a host of harnesses, which reads their logs again.
+  evals: [...underHarness, 'harness'],
   // Public names only: it re-exports, so it may see everything that has a public name.
   index: [...underHarness, 'harness', 'session', 'version', 'server', 'server/wire'],
   // It uses what the package's entries offer, each when a command needs it.
@@ -96,6 +101,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'scripts',
     'consumers',
     'triggers',
+    'testing',
+    'evals',
     'acp',
     'mcp',
     'version',
@@ -112,7 +119,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'harness',
     'archive',
     'cron',
+    'queues',
     'triggers',
+    'evals',
     'kernel',
     'ports',
     'options',
@@ -146,6 +155,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'queues',
     'consumers',
     'scripts',
+    'outcomes',
   ],
 }
 

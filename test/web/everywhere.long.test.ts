@@ -42,6 +42,7 @@ function addresses(ids: Readonly<Record<string, string>>): readonly string[] {
     '/agents',
     '/schedules',
     '/triggers',
+    '/evals',
     '/health',
     '/settings',
     '/inbox',

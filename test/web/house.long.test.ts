@@ -256,6 +256,7 @@ describe.skipIf(noChromium)('the other pages', () => {
       ['/inbox', 'terret pending'],
       ['/schedules', 'terret wake'],
       ['/triggers', 'terret serve'],
+      ['/evals', 'terret eval run FILE'],
     ] as const) {
       await page.goto(`${one.server.url}${path}`)
       await page.waitForSelector('.face')

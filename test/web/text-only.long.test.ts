@@ -174,6 +174,7 @@ describe.skipIf(noChromium)('text of others', () => {
       '/agents',
       '/schedules',
       '/triggers',
+      '/evals',
       '/health',
       '/settings',
       `/s/${session}`,
@@ -183,7 +184,18 @@ describe.skipIf(noChromium)('text of others', () => {
       await scrolled(seen.page)
       await clean(seen, path)
     }
-    for (const name of ['sessions', 'pending', 'agents', 'health', 'usage', 'due', 'triggers', 'me', 'tokens'])
+    for (const name of [
+      'sessions',
+      'pending',
+      'agents',
+      'health',
+      'usage',
+      'due',
+      'triggers',
+      'letters',
+      'me',
+      'tokens',
+    ])
       expect(filled).toContain(`/v1/${name}`)
     // Every refusal, too.
     await seen.page.unrouteAll()

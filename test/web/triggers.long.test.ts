@@ -1,6 +1,7 @@
 // The triggers page of a real server, in a real browser.
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { deadLetters } from '../../src/consumers/index.ts'
 import { scripted } from '../../src/index.ts'
 import { createTriggers } from '../../src/triggers/index.ts'
 import { DROP, ESCALATE, NOTIFY, REACT, TARGETS } from '../triggers/stage.ts'
@@ -89,6 +90,60 @@ describe.skipIf(noChromium)('the triggers page', () => {
     await until(async () => expect(await rows.count()).toBe(2))
     await rows.getByRole('link', { name: 'outage.received' }).click()
     await page.waitForURL(/\/s\/trigger\./)
+    expect(wrong).toEqual([])
+  }, 180_000)
+
+  it('B-CONSUME-29: shows dead letters of consumers, retries and drops them, and says who was first', async () => {
+    let isDeaf = true
+    const told: string[] = []
+    const run = async ({ session }: { readonly session: string }) => {
+      if (isDeaf) throw new Error(HOSTILE)
+      told.push(session)
+    }
+    const plugins = [{ name: 'watch', consumers: [{ name: 'desk', attempts: 1, run }] }]
+    const one = await inspector(() => 'Done.', { plugins })
+    for (const id of ['first', 'second', 'third']) {
+      await (await one.host.harness.open({ id })).run('Hello.')
+      await until(async () =>
+        expect((await deadLetters(one.host.harness)).at(-1)?.about).toMatchObject({ session: id }),
+      )
+    }
+    const { page, wrong } = await one.tab('/triggers')
+    const rows = page.locator('.letter')
+    await until(async () => expect(await rows.count()).toBe(3))
+    expect(await page.locator('.triggers').innerText()).toContain('3 runs could not be told')
+    expect(await rows.first().innerText()).toContain(`desk: ${HOSTILE}`)
+    expect(await page.locator('.letter img').count()).toBe(0)
+    for (const width of [1280, 390]) {
+      const shown = await one.tab('/triggers', { width })
+      await shown.page.waitForSelector('.letter')
+      await shown.page.screenshot({ path: join(SHOTS, `letters-${width}.png`) })
+      const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+      expect(await shown.page.evaluate(wide)).toBe(false)
+      expect(shown.wrong).toEqual([])
+      await shown.page.close()
+    }
+    isDeaf = false
+    await rows.filter({ hasText: 'first' }).getByRole('button', { name: 'Retry' }).click()
+    await until(async () => expect(await rows.count()).toBe(2))
+    await until(() => expect(told).toEqual(['first']))
+    await rows.filter({ hasText: 'second' }).getByRole('button', { name: 'Drop' }).click()
+    await rows.getByRole('button', { name: 'Drop it now' }).click()
+    await until(async () => expect(await rows.count()).toBe(1))
+    // Somebody else drops the last one, which this page still shows.
+    const { otto = '', vera = '' } = peopleOf(one)
+    const viewer = await one.tab('/triggers', { token: vera })
+    await viewer.page.waitForSelector('.letter')
+    expect(await viewer.page.locator('.letter').getByRole('button', { name: 'Retry' }).isDisabled()).toBe(true)
+    const [letter] = await deadLetters(one.host.harness)
+    const body = { lane: letter?.lane, key: letter?.key, decision: 'drop' }
+    await one.json('POST', '/v1/letters', { token: otto, body })
+    await rows.getByRole('button', { name: 'Retry' }).click()
+    await until(async () =>
+      expect(await page.locator('.toasts').innerText()).toMatch(/otto decided|has no dead letter/),
+    )
+    await until(async () => expect(await rows.count()).toBe(0))
+    expect(told).toEqual(['first'])
     expect(wrong).toEqual([])
   }, 180_000)
 

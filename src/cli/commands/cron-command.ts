@@ -93,9 +93,11 @@ async function listJobs(call: CommandArgs, place: CommandContext): Promise<numbe
 
 function printJob(call: CommandArgs, row: CronRow): void {
   if (call.is('json')) return printJson(row)
-  const { name, line, at, zone, agent, on, next, last, waiting } = row
+  const { name, session, line, at, zone, agent, on, next, last, waiting } = row
   const when = line ?? new Date(at ?? 0).toISOString()
-  print(clean(`${name.padEnd(20)} ${on ? 'on ' : 'off'}  ${when}  ${zone}  ${agent}`))
+  // One of another id, such as a copy that was imported, is named by its session.
+  const own = session === `cron.${name}` ? '' : `  ${session}`
+  print(clean(`${name.padEnd(20)} ${on ? 'on ' : 'off'}  ${when}  ${zone}  ${agent}${own}`))
   for (const time of next) print(`  next  ${localTime(time, zone)}`)
   const waits = waiting > 0 ? `, and ${waiting} ${waiting === 1 ? 'time waits' : 'times wait'}` : ''
   if (last) print(clean(`  last  ${localTime(last.at, zone)}  ${last.outcome ?? 'works'}  ${last.session}${waits}`))

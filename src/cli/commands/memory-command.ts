@@ -12,7 +12,17 @@ import { CLI_AGENT, openFolderMemory, type FolderMemory, runtimeDir } from '../s
 import { withStoreToRead, type CommandContext, findSession } from '../state/command-context.ts'
 import { print, printJson, printQuoted, shortId, warn, terretCommand } from '../present/print.ts'
 
-const VERBS = ['query', 'learnings', 'promote', 'forget', 'share', 'forget-owner', 'rebuild'] as const
+const VERBS = [
+  'query',
+  'learnings',
+  'episodes',
+  'promote',
+  'forget',
+  'forget-episode',
+  'share',
+  'forget-owner',
+  'rebuild',
+] as const
 type Verb = (typeof VERBS)[number]
 
 export function memoryCommand(call: CommandArgs): Promise<number> {
@@ -27,7 +37,10 @@ export function memoryCommand(call: CommandArgs): Promise<number> {
     throw new CliError(EXIT.usage, '--top goes with --query: terret memory --query TEXT --top N')
   const owner = call.text('owner')
   if (owner !== undefined && (verb === undefined || verb === 'rebuild' || verb === 'forget-owner'))
-    throw new CliError(EXIT.usage, '--owner goes with --query, --learnings, --promote, --forget and --share.')
+    throw new CliError(
+      EXIT.usage,
+      '--owner goes with --query, --learnings, --episodes, --promote, --forget, --forget-episode and --share.',
+    )
   const top = call.count('top')
   return withStoreToRead(async (place) => {
     if (verb === undefined) return showRuntimeFiles(place, call, call.words[0] ?? 'latest')
@@ -145,6 +158,18 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: VerbInput) => Promis
     }
     return EXIT.ok
   },
+  episodes: async ({ memory: learnings, call, whose }) => {
+    const all = await learnings.episodes(CLI_AGENT, whose)
+    if (call.is('json')) for (const one of all) printJson(one)
+    else if (all.length === 0) warn('There are no episodes of this folder. "memory": { "episodes": true } keeps them.')
+    else
+      for (const { id, outcome, at, asked, answer } of all)
+        print(
+          `${shortLearningId(id)}  ${outcome.padEnd(11)}  ${new Date(at).toISOString().slice(0, 10)}  ${oneLine(asked, 200)}`,
+          `  ${oneLine(answer, 200)}`,
+        )
+    return EXIT.ok
+  },
   promote: async ({ memory: learnings, call, given, promoted, whose }) => {
     const { id, title } = findLearning(await learnings.list(CLI_AGENT, whose), given)
     const [added] = await learnings.promote(CLI_AGENT, { ...whose, file: promoted, ids: [id] })
@@ -157,6 +182,13 @@ const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: VerbInput) => Promis
     await learnings.forget(CLI_AGENT, id, { ...whose, file: promoted })
     if (call.is('json')) printJson({ id, title, forgotten: true })
     else print(`Forgot "${oneLine(title)}". The log of its session still has it.`)
+    return EXIT.ok
+  },
+  'forget-episode': async ({ memory: learnings, call, given, whose }) => {
+    const { id } = findRemembered(await learnings.episodes(CLI_AGENT, whose), given, EPISODES)
+    await learnings.forgetEpisode(CLI_AGENT, id, whose)
+    if (call.is('json')) printJson({ id, forgotten: true })
+    else print(`Forgot the episode ${shortLearningId(id)}. The log of its session still has the run.`)
     return EXIT.ok
   },
   share: async ({ memory: learnings, call, given, whose }) => {
@@ -189,15 +221,29 @@ function shortLearningId(id: string): string {
   return `${shortId(id.slice(0, at))}${shownId(id.slice(at))}`
 }
 
-/** Finds the learning with this id, which may have a short session id. */
+const LEARNINGS = { one: 'learning', all: 'learnings' } as const
+const EPISODES = { one: 'episode', all: 'episodes' } as const
+
 function findLearning(all: readonly Learned[], name: string): Learned {
+  return findRemembered(all, name, LEARNINGS)
+}
+
+/** Finds the one with this id, which may have a short session id. */
+function findRemembered<T extends { readonly id: string }>(
+  all: readonly T[],
+  name: string,
+  called: typeof LEARNINGS | typeof EPISODES,
+): T {
   const cut = name.lastIndexOf(':')
   const [start, end] = [name.slice(0, cut), name.slice(cut)]
-  const alike = ({ id }: Learned): boolean => id.startsWith(start) && id.slice(id.lastIndexOf(':')) === end
+  const alike = ({ id }: T): boolean => id.startsWith(start) && id.slice(id.lastIndexOf(':')) === end
   const found = all.filter(({ id }) => id === name)
   const near = found.length > 0 || cut < 1 ? found : all.filter(alike)
   const [one] = near
   if (one && near.length === 1) return one
-  const what = one ? `"${name}" could mean several learnings.` : `There is no learning "${name}" in this folder.`
-  throw new CliError(EXIT.missing, `${what} \`${terretCommand`memory --learnings`}\` shows them.`)
+  const what = one
+    ? `"${name}" could mean several ${called.all}.`
+    : `There is no ${called.one} "${name}" in this folder.`
+  const shows = called === EPISODES ? terretCommand`memory --episodes` : terretCommand`memory --learnings`
+  throw new CliError(EXIT.missing, `${what} \`${shows}\` shows them.`)
 }

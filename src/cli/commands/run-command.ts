@@ -16,7 +16,11 @@ export async function runCommand(call: CommandArgs): Promise<number> {
   const task = await readTask(call.words)
   return withStore(async (place) => {
     const client = remoteClient(place.store)
-    if (client) return (await import('../remote/remote-run.ts')).runRemotely(client, place, call, task)
+    if (client)
+      return (await import('../remote/remote-run.ts')).runRemotely(client, place, call, {
+        task,
+        outcome: await outcomeOf(call),
+      })
     return goesOn ? continueSession(place, call, task) : runInNewSession(place, call, task)
   })
 }
@@ -43,12 +47,18 @@ async function runInNewSession(place: CommandContext, call: CommandArgs, input: 
   const agent = await chosenAgent(setup, call)
   const as = agent === undefined ? {} : { agent }
   const open = (harness: Harness) => startSessionIn(place, place.folder, (where) => harness.open({ ...where, ...as }))
-  return driveAndReport(place, call, { setup, agent, open, input })
+  return driveAndReport(place, call, { setup, agent, open, input, outcome: await outcomeOf(call) })
+}
+
+/** Its code is loaded only where an outcome is asked for. */
+async function outcomeOf(call: CommandArgs) {
+  const given = ['outcome', 'rounds', 'usd'].some((flag) => call.text(flag) !== undefined)
+  return given ? (await import('../present/pursuit-run.ts')).readOutcomeFlags(call) : null
 }
 
 async function continueSession(place: CommandContext, call: CommandArgs, input: string): Promise<number> {
   const { session: id, agent } = await findSession(place, call.text('session') ?? 'latest')
   const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
   const open = (harness: Harness) => harness.session(id, { stored: true })
-  return driveAndReport(place, call, { setup, agent, open, input })
+  return driveAndReport(place, call, { setup, agent, open, input, outcome: await outcomeOf(call) })
 }

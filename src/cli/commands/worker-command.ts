@@ -27,13 +27,15 @@ export function workerCommand(call: CommandArgs): Promise<number> {
       replaced = true
       stop()
     }
-    const crews = new DueDriver(place, call, { leaseMs: LEASE_MS, says: true, failed })
     const idleMs = call.is('idle') ? 0 : Number.POSITIVE_INFINITY
     const { store } = place
     const report = (error: unknown): void => {
       warn(clean(exitForError(error).text))
       failed(error)
     }
+    // No harness is opened before the first look.
+    const opened = metrics === undefined ? {} : { opened: (harness: object) => port?.listenTo(harness) }
+    const crews = new DueDriver(place, call, { leaseMs: LEASE_MS, says: true, failed, ...opened })
     const driving = (): number => crews.busy
     const port = metrics === undefined ? null : await openMetrics(place, metrics, driving)
     if (port !== null && !call.is('quiet')) warn(`Metrics are at ${port.url}`)

@@ -32,7 +32,7 @@ export type TerminalRun = {
 }
 
 /** `stopped`: Ctrl-C stopped it. */
-type DriveEnd = { readonly result: Result; readonly stopped: boolean }
+export type DriveEnd = { readonly result: Result; readonly stopped: boolean }
 
 /** Drives until the run and the children that work for it are over or need another person. */
 export async function driveAtTerminal(deck: TerminalRun): Promise<DriveEnd> {

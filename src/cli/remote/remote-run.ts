@@ -1,5 +1,6 @@
 // `run`, `resume` and `wake` on a remote server: they send the message and show the events until the session rests.
 import type { Client } from '../../client/index.ts'
+import type { PursueOptions } from '../../index.ts'
 import type { CommandArgs } from '../args.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -24,12 +25,15 @@ export async function runRemotely(
   client: Client,
   place: CommandContext,
   call: CommandArgs,
-  task: string,
+  { task, outcome }: { readonly task: string; readonly outcome: Omit<PursueOptions, 'description'> | null },
 ): Promise<number> {
   checkFlags(call)
   const [model] = call.texts('model')
+  if (outcome !== null && model !== undefined)
+    throw new CliError(EXIT.usage, '--outcome and --model exclude each other with a server: its agent has a model.')
   if (call.is('continue')) {
     const { session, seq } = await findSession(place, call.text('session') ?? 'latest')
+    if (outcome !== null) return pursueRemotely(client, place, call, session, { description: task, ...outcome })
     return sendRemotely(client, place, call, { id: session, task, after: seq })
   }
   const agent = call.text('agent')
@@ -37,9 +41,24 @@ export async function runRemotely(
     folder: place.folder,
     ...(agent === undefined ? {} : { agent }),
   })
+  if (outcome !== null) return pursueRemotely(client, place, call, session.id, { description: task, ...outcome })
   await session.send(task, model === undefined ? {} : { model })
   if (!call.is('quiet') && !call.is('json')) warn(`Session ${shortId(session.id)}`)
   return showUntilRest(client, place, call, { id: session.id, after: 0 })
+}
+
+async function pursueRemotely(
+  client: Client,
+  place: CommandContext,
+  call: CommandArgs,
+  id: string,
+  task: PursueOptions,
+): Promise<number> {
+  const { printPursuit, pursueInRounds } = await import('../present/pursuit-run.ts')
+  if (!call.is('quiet') && !call.is('json')) warn(`Session ${shortId(id)}`)
+  const driveRound = (after: number) => showUntilRest(client, place, call, { id, after })
+  const { last, pursuit } = await pursueInRounds(client.session(id), call, task, driveRound)
+  return printPursuit(call, id, pursuit, last)
 }
 
 type RemoteInput = { readonly id: string; readonly task: string; readonly after: number }

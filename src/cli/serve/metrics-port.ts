@@ -1,4 +1,5 @@
-// The port of `terret worker --metrics`: `GET /metrics`, and nothing else. It asks for no token, so it gives only numbers.
+// The port of `terret worker --metrics`: `GET /metrics`, and nothing else. It asks for no token, so it gives only numbers,
+// with the names of agents and tools.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EXIT, CliError } from '../exit.ts'
@@ -8,7 +9,12 @@ import { PROGRAM } from '../state/own-program.ts'
 /** Measuring the store's health writes to it, so an answer is reused for this long. */
 const SAME_MS = 1_000
 
-export type MetricsPort = { readonly url: string; close(): Promise<void> }
+export type MetricsPort = {
+  readonly url: string
+  /** Counts what this harness does from now on. */
+  listenTo(harness: object): void
+  close(): Promise<void>
+}
 
 /** Parses `PORT` of this machine, or `ADDRESS:PORT`. */
 export function parseMetricsAddress(given: string): { readonly address: string; readonly port: number } {
@@ -21,16 +27,18 @@ export function parseMetricsAddress(given: string): { readonly address: string; 
 
 export async function openMetrics(place: CommandContext, given: string, driving: () => number): Promise<MetricsPort> {
   const { address, port } = parseMetricsAddress(given)
-  const [{ METRICS_MEDIA, metricsText }, { checkHost }, { Harness, offline }] = await Promise.all([
+  const [{ METRICS_MEDIA, metricsText, RunMetrics }, { checkHost }, { Harness, offline }] = await Promise.all([
     import('../../server/metrics.ts'),
     import('../../server/request-checks.ts'),
     import('../../index.ts'),
   ])
   const harness = new Harness({ program: PROGRAM, model: offline(), store: place.store, worker: { drives: false } })
+  const runs = new RunMetrics(place.store)
   let last: Promise<string> | null = null
   const look = (): Promise<string> => {
     if (last === null) {
-      last = harness.health().then((health) => metricsText(health, driving()))
+      const health = harness.health().then((found) => metricsText(found, driving()))
+      last = Promise.all([health, runs.text()]).then((texts) => texts.join(''))
       setTimeout(() => void (last = null), SAME_MS).unref()
     }
     return last
@@ -61,6 +69,7 @@ export async function openMetrics(place: CommandContext, given: string, driving:
   const shown = address.includes(':') ? `[${address}]` : address
   return {
     url: `http://${shown}:${(http.address() as AddressInfo).port}/metrics`,
+    listenTo: (each) => void runs.listenTo(each),
     close: async () => {
       http.closeAllConnections()
       await new Promise((closed) => http.close(closed))

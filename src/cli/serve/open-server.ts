@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto'
 import type { Harness } from '../../index.ts'
 import { Fault, type CompleteStore } from '../../kernel/index.ts'
+import type { RunMetrics } from '../../server/metrics.ts'
 import type { NewSessionSetup, ServerHost, NewSessionWish } from '../../server/server-host.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { exitForError, EXIT, CliError } from '../exit.ts'
@@ -53,21 +54,26 @@ export async function openServer(
     { findInspectorFolder },
     { TokenRegistry },
     { DueLoop },
+    { RunMetrics },
     { Harness, offline, VERSION },
   ] = await Promise.all([
     import('../../server/http-server.ts'),
     import('../../server/inspector-files.ts'),
     import('../../server/token-registry.ts'),
     import('../../worker.ts'),
+    import('../../server/metrics.ts'),
     import('../../index.ts'),
   ])
   const { store, home } = place
-  const crews = new DueDriver(place, call, { leaseMs: LEASE_MS, says: false, drives: !call.is('no-drive'), failed })
+  const metrics = new RunMetrics(store)
+  const opened = (harness: Harness): void => void metrics.listenTo(harness)
+  const drives = !call.is('no-drive')
+  const crews = new DueDriver(place, call, { leaseMs: LEASE_MS, says: false, drives, failed, opened })
   const reader = new Harness({ program: PROGRAM, model: offline(), store, worker: { drives: false } })
   const report = (where: string, error: unknown): void => warn(clean(`${where}: ${exitForError(error).text}`))
   const tokens = new TokenRegistry(tokenFile(home), actorName(call), withFileLock)
   let due: InstanceType<typeof DueLoop> | null = null
-  const host = await createHost({ place, crews, reader, version: VERSION, drives: () => due !== null })
+  const host = await createHost({ place, crews, reader, metrics, version: VERSION, drives: () => due !== null })
   const onAccess = openAccessLog(home)
   const server = await start({ host, tokens, pages: findInspectorFolder(), report, onAccess, ...listening }).catch(
     async (error: unknown) => {
@@ -109,15 +115,17 @@ type ServerParts = {
   readonly place: CommandContext
   readonly crews: DueDriver
   readonly reader: Harness
+  readonly metrics: RunMetrics
   readonly version: string
   readonly drives: () => boolean
 }
 
-async function createHost({ place, crews, reader, version, drives }: ServerParts): Promise<ServerHost> {
+async function createHost({ place, crews, reader, metrics, version, drives }: ServerParts): Promise<ServerHost> {
   const storeId = await storeIdOf(place)
   const webhooks = await openFolderWebhooks(place, crews)
   return {
     ...(webhooks ? { webhooks } : {}),
+    metrics,
     version,
     store: place.store,
     storeId,

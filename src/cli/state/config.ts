@@ -40,7 +40,7 @@ export type TracingEntry = {
 /** `models`: the triage, and a second one to ask. Default: the route `burst` if there is one, else the first model. */
 export type TriggersEntry = {
   readonly models?: readonly string[]
-  readonly sources: Readonly<Record<string, SourceOptions>>
+  readonly sources?: Readonly<Record<string, SourceOptions>>
   readonly endpoints?: Endpoints
   readonly notify?: NotifyEntry
 }
@@ -107,8 +107,11 @@ export type CliSettings = ModelSettings & {
   readonly store?: string
 }
 
-/** `extract`: after some runs a model extracts facts for later runs. It costs money, so it is off unless it is set. */
-export type MemoryEntry = { readonly extract?: boolean | ExtractEntry }
+/**
+ * `extract`: after some runs a model extracts facts for later runs. It costs money, so it is off unless it is set.
+ * `episodes`: later runs are told what was asked in earlier ones. Off unless it is set, too.
+ */
+export type MemoryEntry = { readonly extract?: boolean | ExtractEntry; readonly episodes?: boolean }
 type ExtractEntry = {
   readonly model?: string
   readonly tokens?: number
@@ -383,6 +386,32 @@ function providerTool(value: unknown, where: ConfigField): ProviderTool {
   return { ...options, type: oneOf(...PROVIDER_TOOLS)(type, where) } as ProviderTool
 }
 
+const triggerFields = object<TriggersEntry>({
+  models: texts,
+  sources: table(
+    object<SourceOptions>({
+      instructions: text,
+      targets: object<NonNullable<SourceOptions['targets']>>({ react: texts, escalate: texts }),
+      cache: flag,
+      caps: object<NonNullable<SourceOptions['caps']>>({ perMinute: tokens, atOnce: tokens, usdPerDay: dollars }),
+    }),
+  ),
+  endpoints: table(webhook),
+  notify,
+})
+
+const checkTriggers: Check<TriggersEntry> = (value, where) => {
+  const entry = triggerFields(value, where)
+  const { sources = {}, endpoints = {} } = entry
+  const lost = Object.entries(endpoints).find(([, { source }]) => !Object.hasOwn(sources, source))
+  if (lost === undefined) return entry
+  const [name] = lost
+  const known = Object.keys(sources)
+  const what = known.length === 0 ? 'has no source yet' : `has only: ${known.join(', ')}`
+  const at = { ...where, field: `${where.field}.endpoints.${name}.source` }
+  throw badField(at, `must be a source of "${where.field}.sources", which ${what}`)
+}
+
 const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettings[K]>> } = {
   model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
   models: object<NonNullable<CliSettings['models']>>({
@@ -448,6 +477,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
     flag,
     object<MemoryEntry>({
       extract: orObject(flag, object<ExtractEntry>({ model: text, tokens: count, calls: count, runs: count })),
+      episodes: flag,
     }),
   ),
   subagents: flag,
@@ -455,18 +485,6 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
   board: flag,
   worktrees: flag,
   endpoints: table(endpoint),
-  triggers: object<TriggersEntry>({
-    models: texts,
-    sources: table(
-      object<SourceOptions>({
-        instructions: text,
-        targets: object<NonNullable<SourceOptions['targets']>>({ react: texts, escalate: texts }),
-        cache: flag,
-        caps: object<NonNullable<SourceOptions['caps']>>({ perMinute: tokens, atOnce: tokens, usdPerDay: dollars }),
-      }),
-    ),
-    endpoints: table(webhook),
-    notify,
-  }),
+  triggers: Object.assign(checkTriggers, { inner: triggerFields.inner ?? [] }),
   store: text,
 }

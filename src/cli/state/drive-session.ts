@@ -1,13 +1,13 @@
 // Opens and closes everything that a command needs to drive sessions: the setup of a folder, the agent, and a harness
 // on the store.
-import type { Harness, SessionHandle } from '../../index.ts'
+import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
 import { SCRIPT_AGENT } from './folder-scripts.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
-import { driveAtTerminal } from '../present/terminal-run.ts'
+import { type DriveEnd, driveAtTerminal } from '../present/terminal-run.ts'
 import { pendingBelow } from './children-wait.ts'
 import { printResult, printChildren, printFlowResult, printReportResult } from '../present/result-output.ts'
 import { flowOf } from './workflow-files.ts'
@@ -128,6 +128,8 @@ export type DrivenSession = {
   readonly open: (harness: Harness) => Promise<SessionHandle> | SessionHandle
   /** The message that begins the run. Absent: the last run goes on. */
   readonly input?: string | undefined
+  /** The input is pursued in rounds, by this rubric. */
+  readonly outcome?: Omit<PursueOptions, 'description'> | null
   /** The number of the last event before this command. */
   readonly after?: number
   /** Calls that are already open. */
@@ -137,7 +139,7 @@ export type DrivenSession = {
 /** Opens a harness and the session, drives and shows it, prints how it ended, and returns the exit code. */
 export function driveAndReport(place: CommandContext, call: CommandArgs, driven: DrivenSession): Promise<number> {
   const { store } = place
-  const { setup, agent, open, input, after = 0, calls = [] } = driven
+  const { setup, agent, open, input, outcome = null, after = 0, calls = [] } = driven
   const { folder } = setup
   const drive = async (harness: Harness, ear: OutputListener): Promise<number> => {
     const session = await open(harness)
@@ -152,11 +154,19 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     ear.hear = (line) => view.hear(line)
     // A workflow asks about its result, so all of it is shown before the decision.
     const shown = { view, whole: planned, after, input, asks: !json, by: actorName(call), kept: [] }
-    const { result, stopped } = await driveAtTerminal({ store, harness, session, setup, ...shown })
-    const print = !planned ? printResult : isReport ? printReportResult : printFlowResult
-    const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
-    const exit = await print(result, { json, quiet, told: view.told, folder, below: waiting })
-    return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
+    const run = { store, harness, session, setup, ...shown }
+    const report = async ({ result, stopped }: DriveEnd): Promise<number> => {
+      const print = !planned ? printResult : isReport ? printReportResult : printFlowResult
+      const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
+      const exit = await print(result, { json, quiet, told: view.told, folder, below: waiting })
+      return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
+    }
+    if (outcome === null) return report(await driveAtTerminal(run))
+    const { printPursuit, pursueInRounds } = await import('../present/pursuit-run.ts')
+    const driveRound = (from: number) => driveAtTerminal({ ...run, input: undefined, after: from })
+    const task = { description: input ?? '', ...outcome }
+    const { last, pursuit } = await pursueInRounds(session, call, task, driveRound)
+    return printPursuit(call, session.id, pursuit, await report(last))
   }
   return withHarness(place, setup, call, drive, agent)
 }

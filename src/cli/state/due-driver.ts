@@ -6,6 +6,7 @@ import type { CommandArgs } from '../args.ts'
 import { exitForError } from '../exit.ts'
 import { decideCovered } from '../present/ask-approval.ts'
 import { clean } from '../../view/clean.ts'
+import { gradedAgent } from '../../view/pursuits.ts'
 import { lookText, attemptsText } from '../present/look-text.ts'
 import { outageLine } from '../present/outage.ts'
 import { printJson, shortId, warn } from '../present/print.ts'
@@ -26,6 +27,8 @@ export type DueDriverOptions = {
   readonly drives?: boolean
   /** Receives each reported error. */
   readonly failed?: (error: unknown) => void
+  /** Receives each harness that is opened. */
+  readonly opened?: (harness: Harness) => void
 }
 
 /** The most sessions that are driven at once. */
@@ -50,6 +53,7 @@ export class DueDriver {
     const onError = (session: string, error: unknown): void => this.#report(session, error)
     this.#harnesses = new Harnesses(place, call, {
       worker: { leaseMs: options.leaseMs, onError, drives: options.drives ?? true },
+      ...(options.opened ? { opened: options.opened } : {}),
     })
   }
 
@@ -155,7 +159,7 @@ export class DueDriver {
       findFolderHere(this.#place, session),
     ])
     const elsewhere = drivenElsewhere(this.#place, card)
-    if (isHere && elsewhere === null) return this.#harnesses.of({ folder, agent: card?.agent ?? '' })
+    if (isHere && elsewhere === null) return this.#harnesses.of({ folder, agent: gradedAgent(card?.agent ?? '') })
     this.#leave(session, folder, elsewhere)
     return null
   }
@@ -198,7 +202,7 @@ export class DueDriver {
 
   /** The same for a new session in this folder. */
   async harnessIn(folder: string, agent: string): Promise<Harness> {
-    return (await this.#harnesses.of({ folder, agent })).harness
+    return (await this.#harnesses.of({ folder, agent: gradedAgent(agent) })).harness
   }
 }
 

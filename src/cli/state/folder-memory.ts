@@ -9,6 +9,7 @@ import { exitForError } from '../exit.ts'
 import { sessionIdsIn } from './session-folders.ts'
 import type { Home } from './cli-home.ts'
 import { warn } from '../present/print.ts'
+import type { MemoryEntry } from './config.ts'
 import type { FolderSetup } from './folder-setup.ts'
 
 /** The name of the default agent of the command line in the log. */
@@ -72,12 +73,15 @@ export async function addMemory(
     if (!isClosed) warn(`Memory: ${clean(memoryTrouble(error))}`)
   }
   const { tools = [], plugins = [] } = options
-  const extract = await extractionOptions(setup)
+  const { memory: entry } = setup.settings
+  const { extract: extracts = false, episodes = false } = typeof entry === 'object' ? entry : {}
+  const extract = await extractionOptions(setup, extracts)
+  const kept = { dir: runtimeDir(home), file: promoted, extract, episodes, onError }
   return {
     options: {
       ...options,
       tools: [...tools, ...(await memoryTools(setup, store))],
-      plugins: [...plugins, memoryPlugin(memory, { dir: runtimeDir(home), file: promoted, extract, onError })],
+      plugins: [...plugins, memoryPlugin(memory, kept)],
     },
     close: () => {
       isClosed = true
@@ -94,9 +98,10 @@ function memoryTrouble(error: unknown): string {
 }
 
 /** A separate extraction model gets its key in the same way as the others. */
-async function extractionOptions(setup: FolderSetup): Promise<ExtractOptions | boolean> {
-  const { memory } = setup.settings
-  const { extract = false } = typeof memory === 'object' ? memory : {}
+async function extractionOptions(
+  setup: FolderSetup,
+  extract: NonNullable<MemoryEntry['extract']>,
+): Promise<ExtractOptions | boolean> {
   if (typeof extract === 'boolean') return extract
   const { model: name, ...least } = extract
   if (name === undefined) return least

@@ -1,15 +1,16 @@
 // The tools that a model is offered in a folder, made as for a run. No model is called, no key is needed and no tool
 // runs.
-import type { Tool, ToolSource } from '../../index.ts'
+import type { AgentRow, Tool, ToolSource } from '../../index.ts'
 import { oneLine } from '../../view/clean.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { warn } from '../present/print.ts'
 import { makeFolderAgent } from './folder-agent.ts'
-import { addAgentsAndBoard } from './defined-agents.ts'
+import { addAgentsAndBoard, isDefinedAgent, loadDefinitions } from './defined-agents.ts'
 import { makeHome } from './cli-home.ts'
 import { memoryTools } from './folder-memory.ts'
 import { listServerTools, makeServers } from './mcp-servers.ts'
 import type { FolderSetup } from './folder-setup.ts'
+import { workflowOfAgent } from './workflow-agents.ts'
 
 /** All tools except those of MCP servers, which are not asked. */
 export async function offeredTools(setup: FolderSetup): Promise<readonly Tool[]> {
@@ -25,6 +26,32 @@ export async function offeredTools(setup: FolderSetup): Promise<readonly Tool[]>
   const harness = new Harness({ ...options, tools, store, worker: { drives: false } })
   try {
     return toolsOfHarness(harness)
+  } finally {
+    await harness.close()
+  }
+}
+
+/**
+ * The agents of the harness that drives sessions of this agent here, made as for a run, with their setup. Null if the
+ * folder has no such agent. MCP servers are not asked.
+ */
+export async function agentRowsHere(
+  setup: FolderSetup,
+  models: readonly string[],
+  agent: string,
+): Promise<{ readonly rows: readonly AgentRow[] | null; readonly troubles: readonly string[] }> {
+  const { definitions } = await loadDefinitions(setup)
+  if (isDefinedAgent(agent) && !definitions.some(({ id }) => id === agent)) return { rows: null, troubles: [] }
+  const { Harness, memory } = await import('../../index.ts')
+  const store = memory()
+  const own = await makeFolderAgent(setup, { models, agent, keyless: true })
+  const parts = await addAgentsAndBoard(own, setup, agent, store, { keyless: true })
+  // The tools of a workflow are its nodes.
+  const remembers = workflowOfAgent(agent) === null ? await memoryTools(setup, store) : []
+  const tools = [...(parts.options.tools ?? []), ...remembers]
+  const harness = new Harness({ ...parts.options, tools, store, worker: { drives: false } })
+  try {
+    return { rows: await harness.agents(), troubles: parts.troubles }
   } finally {
     await harness.close()
   }

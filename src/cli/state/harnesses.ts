@@ -33,9 +33,10 @@ export type FolderHarnessOptions = {
 }
 type ExtraTools = { readonly tools: readonly ToolSource[]; readonly secrets: Readonly<Record<string, string>> }
 
-/** `note`: called for agents and tools that are left out. */
+/** `note`: called for agents and tools that are left out. `opened`: called with each harness. */
 type HarnessesOptions = Pick<HarnessOptions, 'onError' | 'worker'> & {
   readonly note?: (text: string) => void
+  readonly opened?: (harness: Harness) => void
 }
 
 export class Harnesses {
@@ -68,7 +69,7 @@ export class Harnesses {
     const { home, store } = this.#place
     const wishes = setupFlagsOf(this.#call)
     const setup = await readSetup(home, folder, mode === undefined ? wishes : { ...wishes, mode })
-    const { note, ...shown } = this.#shown
+    const { note, opened, ...shown } = this.#shown
     // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
     const silent = this.#call.is('quiet') || workflowOfAgent(agent) === 'report'
     if (!silent) for (const text of setup.notes) warn(clean(text))
@@ -91,7 +92,9 @@ export class Harnesses {
     const { options, close } = await addMemory(heard, setup, store)
     const { Harness } = await import('../../index.ts')
     const worker = { leaseMs: LEASE_MS, ...shown.worker }
-    return { setup, close, harness: new Harness({ ...options, ...shown, program: PROGRAM, store, worker }) }
+    const harness = new Harness({ ...options, ...shown, program: PROGRAM, store, worker })
+    opened?.(harness)
+    return { setup, close, harness }
   }
 }
 

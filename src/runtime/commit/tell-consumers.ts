@@ -1,11 +1,13 @@
 // Tells consumers about a settled run: one message for each of them, in the commit that settles the run. A lane that is
-// missing is created in that same commit. Loaded by the first root session of a harness with consumers.
+// missing is created in that same commit. Loaded by the first root session of a harness with consumers, and by sessions
+// that pursue an outcome: the runs of a pursuit are told to one more consumer, which continues it.
 import type { InboxBody, OwnerBody } from '../../kernel/event.ts'
 import { EMPTY } from '../../kernel/session.ts'
 import type { CompleteStore } from '../../ports/store.ts'
 import { lifeOf } from '../../stores/plan/plan-writes.ts'
 import { harnessId } from '../../stores/plan/store-ids.ts'
 import { laneAgent, laneId } from '../../view/lanes.ts'
+import { OUTCOMES, PURSUIT } from '../../view/pursuits.ts'
 import { UNNAMED } from '../../view/session-program.ts'
 import { ownProgramName } from '../state/program.ts'
 import type { Services } from '../state/runtime-ports.ts'
@@ -21,13 +23,20 @@ export class ConsumerPart {
   readonly #report: (error: unknown) => void
   #lanes: readonly Lane[]
 
-  constructor(services: Services, { names, existing }: NonNullable<Services['consumers']>, session: string) {
+  /** `pursues`: one of its runs may be a round of a pursuit. */
+  constructor(
+    services: Services,
+    { names, existing }: NonNullable<Services['consumers']>,
+    session: string,
+    pursues: boolean,
+  ) {
     this.#store = services.store
     this.#existing = existing
     this.#report = (error) => services.report?.('consumers', error)
     this.#program = ownProgramName(services)
     const program = this.#program === UNNAMED ? null : this.#program
-    this.#lanes = names.map((name) => ({ id: laneId(name, session, program), agent: laneAgent(name) }))
+    const all = pursues ? [...names, OUTCOMES] : names
+    this.#lanes = all.map((name) => ({ id: laneId(name, session, program), agent: laneAgent(name) }))
   }
 
   /** Finds out which lanes exist. A session of another agent under a lane's id gets no messages. */
@@ -69,7 +78,9 @@ export class ConsumerPart {
       by: `session:${session}`,
     }
     const { sends, births } = draft.writesForRelatives()
+    const isRound = draft.session.run?.metadata?.[PURSUIT] !== undefined
     for (const { id, agent } of this.#lanes) {
+      if (agent === laneAgent(OUTCOMES) && !isRound) continue
       if (this.#existing.has(id)) sends.push({ session: id, event })
       else {
         const { folder } = draft.session

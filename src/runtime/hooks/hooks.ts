@@ -14,6 +14,7 @@ import {
 } from '../../options.ts'
 import { isMetadata, NO_OUTPUT_METADATA, type Output } from '../../tools/core/tool-output.ts'
 import { isLaneAgent } from '../../view/lanes.ts'
+import { thrownText } from '../../view/shown-text.ts'
 import { usdOf } from '../../view/usd.ts'
 import { asksWhenWoken } from './woken-hooks.ts'
 import type {
@@ -39,10 +40,7 @@ export type HookOptions = {
 /** A strict hook threw. */
 export class HookFailed extends Error {
   constructor(type: HookType, error: unknown) {
-    super(
-      `The hook ${type} failed: ${error instanceof Error ? error.message || error.name : String(error) || 'no reason'}`,
-      { cause: error },
-    )
+    super(`The hook ${type} failed: ${thrownText(error)}`, { cause: error })
     this.name = 'HookFailed'
   }
 }
@@ -260,7 +258,7 @@ function requestAnswerError(
   try {
     checkRequestAnswer(said)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return thrownText(error)
   }
   const { route, allow = [] } = said as RequestHookAnswer
   const unknown = allow.find((tool) => !tools.includes(tool))

@@ -1,5 +1,5 @@
-// Observes runs: for hooks that may only watch, and for the tracer. It is a consumer of the log: it is called after the
-// commit, at most once, and nothing it does changes a run.
+// Observes runs: for hooks that may only watch, for the tracer and for counts. It is a consumer of the log: it is called
+// after the commit, at most once, and nothing it does changes a run.
 import type { Event, OwnerEvent } from '../../kernel/event.ts'
 import { open, type OpenSession, take } from '../../kernel/fold.ts'
 import type { Waiting } from '../../kernel/next.ts'
@@ -12,7 +12,7 @@ import { isLaneAgent } from '../../view/lanes.ts'
 import { inputText } from '../../view/session-history.ts'
 import type { CallRecord } from '../state/run-result.ts'
 import { sleep } from '../state/sleep.ts'
-import type { RunIdentity, RunSeqs, CommitListener } from '../state/runtime-ports.ts'
+import type { CommitCounter, CommitListener, RunIdentity, RunSeqs } from '../state/runtime-ports.ts'
 import { readSessionHead } from '../state/session-tree.ts'
 import { readRunRecord, type RunRecord } from './settled-run.ts'
 
@@ -44,14 +44,16 @@ export class Observer implements CommitListener {
   /** The deliveries of each session, in order. */
   readonly #telling = new Map<string, Promise<void>>()
   readonly #after = new Set<Promise<void>>()
+  readonly #counters = new Set<CommitCounter>()
 
   constructor(options: ObserverOptions) {
     this.#options = options
   }
 
   committed(session: string, agent: string, { began, ended }: RunSeqs, events: readonly OwnerEvent[]): void {
-    if (isLaneAgent(agent)) return
-    const { tracer } = this.#options
+    for (const count of this.#counters) count(session, agent, events)
+    const { hooks, tracer } = this.#options
+    if ((!hooks && !tracer) || isLaneAgent(agent)) return
     if (tracer && events.some(({ type }) => SPAN_ENDS.has(type))) tracer.progressed?.(session, began)
     for (const event of events) {
       if (event.type === 'run.settled')
@@ -72,6 +74,11 @@ export class Observer implements CommitListener {
 
   async awaitDelivery(session: string): Promise<void> {
     await this.#telling.get(session)
+  }
+
+  count(counter: CommitCounter): () => void {
+    this.#counters.add(counter)
+    return () => void this.#counters.delete(counter)
   }
 
   async close(): Promise<void> {

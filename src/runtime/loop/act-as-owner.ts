@@ -18,13 +18,17 @@ import { sleep } from '../state/sleep.ts'
 import type { Services } from '../state/runtime-ports.ts'
 import { plannerName } from '../state/agent.ts'
 
-/** The changes to write as the owner, in one commit: events, money, and messages to the session's own inbox. */
+/**
+ * The changes to write as the owner, in one commit: events, money, messages to the session's own inbox, and writes to
+ * other sessions, whose events are redacted already.
+ */
 export type OwnerChanges<T> = {
   readonly value: T
   readonly events: readonly OwnerBody[]
   readonly charges?: readonly Charge[]
   readonly sends?: readonly InboxBody[]
   readonly blobs?: readonly Blob[]
+  readonly others?: readonly Write[]
 }
 type OwnerResult<T> = { readonly value: T; readonly sent: Receipt | null }
 
@@ -50,13 +54,15 @@ export async function actAsOwner<T>(
   try {
     for (;;) {
       const session = await readSessionHead(store, id)
-      const { value, events, sends = [], charges = [], blobs = [] } = await act(session, epoch)
-      if (events.length + sends.length === 0) return { value, sent: null }
+      const { value, events, sends = [], charges = [], blobs = [], others = [] } = await act(session, epoch)
+      if (events.length + sends.length + others.length === 0) return { value, sent: null }
       const clean = events.map((body) => redactor.body(body))
       const write = { ...ownerWrite(id, session, clean, { now: store.now(), epoch }), charges }
       const inbox = { session: id, lane: 'inbox', events: sends.map((body) => redactor.body(body)), blobs } as const
-      const receipts = await commitUnlessGrown(services, write, sends.length > 0 ? inbox : null)
-      if (receipts) return { value, sent: receipts[1] ?? null }
+      const receipts = await commitUnlessGrown(services, write, sends.length > 0 ? inbox : null, others)
+      if (!receipts) continue
+      services.observer?.committed(id, session.agent, { began: session.began, ended: null }, write.events)
+      return { value, sent: receipts[1] ?? null }
     }
   } finally {
     over.abort()
@@ -91,19 +97,21 @@ async function claimSession(services: Services, id: string, name: string): Promi
 type InboxMessages = Extract<Write, { readonly lane: 'inbox' }>
 
 /**
- * Null when the session has grown since it was read; but not when it grew by these same messages, because the first
- * answer may have been lost.
+ * Null when the session has grown since it was read, or another session exists that was to be created; but not when it
+ * grew by these same messages, because the first answer may have been lost.
  */
 async function commitUnlessGrown(
   { store, clock }: Services,
   write: OwnerWrite,
   inbox: InboxMessages | null,
+  others: readonly Write[],
 ): Promise<readonly Receipt[] | null> {
   return retryWhileBusy(clock, async (before) => {
     try {
-      return await store.commit(inbox ? [write, inbox] : [write])
+      return await store.commit([write, ...(inbox ? [inbox] : []), ...others])
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'conflict') throw error
+      const code = error instanceof Fault ? error.code : ''
+      if (code !== 'conflict' && !(code === 'session_exists' && others.length > 0)) throw error
       const [letter] = inbox?.events ?? []
       const seq = before && letter ? await store.sent(write.session, letter.id) : null
       return seq === null || !inbox ? null : [{ seqs: [], duplicate: true }, await duplicateReceipt(store, inbox)]

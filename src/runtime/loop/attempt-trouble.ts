@@ -3,6 +3,7 @@
 import { Fault, type FaultCode } from '../../kernel/failure.ts'
 import type { Card, Claim } from '../../ports/store.ts'
 import { BACKOFF_MS_MAX } from '../state/outages.ts'
+import { thrownText } from '../../view/shown-text.ts'
 
 /**
  * Shown on the card: how many attempts failed in a row, why the last one failed, and until when the session is left
@@ -58,7 +59,7 @@ export function lostWorkersTrouble({ failed }: Claim): AttemptTrouble {
 }
 
 function errorReason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error).slice(0, REASON_CHARS_MAX) || 'an error without a message'
+  if (!(error instanceof Error)) return thrownText(error).slice(0, REASON_CHARS_MAX)
   const detail = error instanceof Fault && error.detail !== '' ? ` (${error.detail})` : ''
   return `${error.name}: ${error.message || 'no message'}${detail}`.slice(0, REASON_CHARS_MAX)
 }

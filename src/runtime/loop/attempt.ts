@@ -6,6 +6,7 @@ import type { CallKey, Limits, Narrowing, Outcome } from '../../kernel/content.t
 import type { Session } from '../../kernel/session.ts'
 import { WORKTREES } from '../../tools/files/harness-folders.ts'
 import { isLaneAgent } from '../../view/lanes.ts'
+import { isGraderAgent, PURSUIT } from '../../view/pursuits.ts'
 import { callSpanIdOf } from '../../view/spans/span.ts'
 import type { RunHooks } from '../state/hook-events.ts'
 import type { CommitParts } from '../commit/add-event.ts'
@@ -46,7 +47,8 @@ export async function loadParts(
   const requestHooks = asked && (await loadRequestHooks({ services, hooks: asked, performer, cache, worker }))
   const money = agent === null ? null : await loadMoney(services, agent, performer, cache)
   const family = agent !== null && hasRelatives(session, agent) ? await loadFamily(services, cache, worker) : null
-  const consumers = services.consumers && isTold(session) ? await loadConsumers(services, cache) : null
+  const consumers =
+    services.consumers && isTold(session) ? await loadConsumers(services, services.consumers, cache) : null
   const hasEndWork = (now: Session, outcome: Outcome): boolean =>
     (outcome.type === 'interrupted' && agent?.planner?.finalizer !== undefined) || mayHaveWorktrees(services, now)
   return { guard, requestHooks, redactor: redactor.idle ? null : redactor, money, family, consumers, hasEndWork }
@@ -101,11 +103,23 @@ function isTold({ parent, agent }: Session): boolean {
   return parent === null && !isLaneAgent(agent)
 }
 
-async function loadConsumers(services: Services, { id }: SessionCache): Promise<CommitParts['consumers']> {
+async function loadConsumers(
+  services: Services,
+  consumers: NonNullable<Services['consumers']>,
+  { id, session }: SessionCache,
+): Promise<CommitParts['consumers']> {
+  const pursues = mayBePursued(session)
+  if (consumers.names.length === 0 && !pursues) return null
   const { ConsumerPart } = await import('../commit/tell-consumers.ts')
-  const part = new ConsumerPart(services, services.consumers ?? { names: [], existing: new Set() }, id)
+  const part = new ConsumerPart(services, consumers, id, pursues)
   await part.open()
   return part
+}
+
+/** The message of a round is written while no attempt drives the session, so an attempt finds it when it begins. */
+function mayBePursued({ run, inputs, agent }: Session): boolean {
+  const chosen = run?.metadata?.[PURSUIT] !== undefined || inputs.some(({ chooses }) => chooses)
+  return chosen || isGraderAgent(agent)
 }
 
 /** Whether the session works in a worktree, or its children may have left some. */

@@ -33,8 +33,12 @@ export type CommitListener = {
   rested(session: string, waiting: Waiting): void
   /** Resolves when every listener that may delay an answer has been called. */
   awaitDelivery(session: string): Promise<void>
+  /** Calls back with the events of each commit, of lanes too. Returns a function that ends it. */
+  count(counter: CommitCounter): () => void
   close(): Promise<void>
 }
+/** Counts events. It must neither wait nor throw. */
+export type CommitCounter = (session: string, agent: string, events: readonly OwnerEvent[]) => void
 
 /**
  * `names`: sessions of these programs are driven, and new ones belong to the first. `given`: the host chose the names.
@@ -65,11 +69,11 @@ export type Services = {
   readonly compaction?: Compaction | false | undefined
   /** Reports trouble beside a run to the host. Absent: it is not reported. */
   readonly report?: (where: string, error: unknown) => void
-  /** Null: no observer of runs. */
-  readonly observer: CommitListener | null
+  /** Null: no observer of runs. It is made when a server begins to count. */
+  observer: CommitListener | null
   /**
-   * The consumers that are told about settled runs, and the lanes that this process has seen in the store. Absent: there
-   * are none.
+   * The consumers that are told about all settled runs, and the lanes that this process has seen in the store. The
+   * consumer that continues pursuits is not among them. Absent: there are none, and nothing is pursued.
    */
   readonly consumers?: { readonly names: readonly string[]; readonly existing: Set<string> } | undefined
   /** The worktrees of sessions. Absent: those that git keeps in their folders. */

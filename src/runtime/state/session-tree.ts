@@ -12,6 +12,7 @@ import { SessionCache } from './session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'
 import { sessionMissingFault } from '../../stores/plan/plan-writes.ts'
 import { outsideCalls, childOnCall } from '../../view/pending-calls.ts'
+import { gradedAgent } from '../../view/pursuits.ts'
 
 type RestedReport = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type RestReport = RestedReport | { readonly type: 'contended' | 'lost' | 'stopped' } | ElsewhereReport
@@ -239,7 +240,10 @@ export async function readSessionHead(store: CompleteStore, id: string): Promise
   return cache.session
 }
 
-/** The agent whose budget pays for this session: its root's. A child has no daily budget of its own. */
+/**
+ * The agent whose budget pays for this session: its root's. A child has no daily budget of its own, and neither has a
+ * grader: the agent whose work it grades pays.
+ */
 export async function rootAgentOf({ agent, parent }: Session, store: Pick<CompleteStore, 'card'>): Promise<string> {
-  return parent === null ? agent : ((await store.card(parent.root))?.agent ?? agent)
+  return gradedAgent(parent === null ? agent : ((await store.card(parent.root))?.agent ?? agent))
 }

@@ -120,6 +120,21 @@ export class Toolbox {
     return new Toolbox({ ...this.#options, tools, own, reserved: own.map(({ name }) => name) })
   }
 
+  /**
+   * The same without every tool that could change something, ask a person or start a child. Sources are shared. More
+   * names may be reserved there.
+   */
+  readOnly(reserved: readonly string[]): Toolbox {
+    const { tools, own = [], lists = [], reserved: before = [] } = this.#options
+    return new Toolbox({
+      ...this.#options,
+      tools: tools.filter((tool) => isSource(tool) || !tool.outside),
+      own: own.filter(({ readsKept }) => readsKept === true),
+      lists: [...lists, { profile: 'read' }],
+      reserved: [...before, ...reserved],
+    })
+  }
+
   /** The sources are closed with the agents: several agents may share one. */
   get sources(): readonly ToolSource[] {
     return this.#sources

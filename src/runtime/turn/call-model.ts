@@ -1,6 +1,6 @@
 // The second effect: ask the model and admit its reply. The reply, the verdict on it and the terms of its calls land as
 // one event.
-import { eventId } from '../../view/shown-text.ts'
+import { eventId, thrownText } from '../../view/shown-text.ts'
 import type { Allow, Json, Proposal, Verdict } from '../../kernel/content.ts'
 import { assert } from '../../kernel/failure.ts'
 import type { Transcript } from '../../kernel/transcript.ts'
@@ -35,14 +35,7 @@ import { isLongAnswer } from '../../view/session-history.ts'
 import { ModelContext } from './call-context.ts'
 import type { FrozenRun, FrozenRuns } from '../state/frozen-run.ts'
 import type { FailedModelCall } from './model-failure.ts'
-import {
-  type ReplyMessage,
-  errorMessage,
-  buildReplyMessage,
-  stoppedModelCall,
-  refuseCutCall,
-  judgeReply,
-} from './landings.ts'
+import { type ReplyMessage, buildReplyMessage, stoppedModelCall, refuseCutCall, judgeReply } from './landings.ts'
 import { findNamedTool } from '../state/named-tool.ts'
 import { describeMiss, findPrefixMiss, recallPrefix } from './prefix-miss.ts'
 import type { Tools } from '../state/toolbox.ts'
@@ -122,7 +115,7 @@ export class ModelCaller {
       const answer = readAnswer(await agent.model.call(request, context))
       said = answer.type === 'reply' && answer.usage ? dropUnsoundUsage(answer) : answer
     } catch (error) {
-      said = { type: 'failure', class: 'other', message: errorMessage(error), retryable: false }
+      said = { type: 'failure', class: 'other', message: thrownText(error), retryable: false }
     }
     const shown = context.finish(said.type === 'failure' && said.partial === undefined)
     if (said.type === 'failure') {
@@ -400,5 +393,5 @@ function handoffReply({ messages }: Request, transcript: Transcript, tools: Tool
 /** Something that a run needs is unavailable, so the request waits for it as for a provider. */
 function outageFailure(error: unknown): ModelFailure {
   if (!isTemporaryError(error)) throw error
-  return { type: 'failure', class: 'other', message: errorMessage(error), retryable: true }
+  return { type: 'failure', class: 'other', message: thrownText(error), retryable: true }
 }

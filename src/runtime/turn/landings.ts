@@ -20,7 +20,7 @@ import type { LiveDelta } from '../../live/local-live.ts'
 import type { Redactor } from '../redact/redactor.ts'
 import { blobRefOf, textBlob } from '../state/content-blobs.ts'
 import type { FrozenRun } from '../state/frozen-run.ts'
-import { textOf } from '../../view/shown-text.ts'
+import { textOf, thrownText } from '../../view/shown-text.ts'
 import type { HookFailed } from '../hooks/hooks.ts'
 
 /** Longer texts are stored beside the log, by hash. */
@@ -202,12 +202,8 @@ export function shownText(said: readonly LiveDelta[], seq: number): string | und
   return text === '' ? undefined : text
 }
 
-export function errorMessage(error: unknown): string {
-  return error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
-}
-
 export function landFailedEffect(effect: StartedEffect, error: unknown): Landing {
-  const message = errorMessage(error)
+  const message = thrownText(error)
   if (effect.type === 'run') return { events: [failedResult(effect.call.key, 'error', message)] }
   if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
   return effect.type === 'end' ? landEnd(effect) : landUnreviewed(effect, 'Failed', message)

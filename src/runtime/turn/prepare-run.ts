@@ -11,7 +11,8 @@ import { HookFailed } from '../hooks/hooks.ts'
 import type { RunHooks } from '../state/hook-events.ts'
 import type { Allowances } from '../money/allowance.ts'
 import { inputText } from '../../view/session-history.ts'
-import { raceDeadline, errorMessage, PREPARE_MS, TOO_LONG } from './landings.ts'
+import { thrownText } from '../../view/shown-text.ts'
+import { raceDeadline, PREPARE_MS, TOO_LONG } from './landings.ts'
 import { originText, readOrigin } from '../state/session-origin.ts'
 import { retryMs, isTemporaryError } from '../state/outages.ts'
 import { type ChosenOptions, chooseRunOptions, descendantTools, pickTools } from './run-options.ts'
@@ -86,7 +87,7 @@ export class Preparer {
   ): Landing {
     const { inputs, wakes } = effect
     const { random } = this.#services
-    const why = errorMessage(error)
+    const why = thrownText(error)
     const passing = isTemporaryError(error)
     let message = why
     if (passing) {

@@ -37,11 +37,11 @@ import { storeAttachments } from './store-files.ts'
 import { AttemptContext } from './tool-deps.ts'
 import type { FrozenRuns } from '../state/frozen-run.ts'
 import { aboutTool, type Tools } from '../state/toolbox.ts'
+import { thrownText } from '../../view/shown-text.ts'
 import {
   landAbandoned,
   heldBackResult,
   raceDeadline,
-  errorMessage,
   landToolResult,
   mergeStoppedResult,
   WITHHELD,
@@ -224,7 +224,7 @@ export class CallRunner {
       context.deps = await raceDeadline(cache.context.deps(), flight, undefined)
       return flight.reason === 'timeout' ? 'Not run: the context of this tool was not built in time.' : null
     } catch (error) {
-      return `Not run: the context of this tool could not be built (${errorMessage(error)}).`
+      return `Not run: the context of this tool could not be built (${thrownText(error)}).`
     }
   }
 

@@ -11,9 +11,9 @@ import { summarizerOf } from '../state/agent.ts'
 import type { Output } from '../../tools/core/tool-output.ts'
 import { CHARS_A_TOKEN } from '../../view/session-history.ts'
 import { isObject } from '../../view/untrusted-json.ts'
-import { shortenText } from '../../view/shown-text.ts'
+import { shortenText, thrownText } from '../../view/shown-text.ts'
 import type { KeptOriginal } from './kept-original.ts'
-import { raceDeadline, errorMessage } from './landings.ts'
+import { raceDeadline } from './landings.ts'
 import type { FreshResult } from './shorter-result.ts'
 import { findWindow } from '../state/model-window.ts'
 
@@ -71,7 +71,7 @@ async function summarizeText(
     if (answer?.type !== 'reply') return { failed: answer?.message ?? 'it was stopped' }
     return readResultSummary(answer, Buffer.byteLength(text), kept.about())
   } catch (error) {
-    return { failed: errorMessage(error) }
+    return { failed: thrownText(error) }
   }
 }
 

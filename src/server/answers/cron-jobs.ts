@@ -22,18 +22,18 @@ export async function handleChangeCron(asked: ApiRequest): Promise<ApiAnswer> {
   }
   if (session === undefined) throw new HttpRefusal(400, 'invalid_input', 'Name the session of the job.')
   const card = await requireCard({ ...asked, params: { id: session } })
-  if (card.agent !== CRON) throw new HttpRefusal(400, 'invalid_input', `Session ${session} is no cron job.`)
   const { cron } = await import('../../cron/index.ts')
   const jobs = cron(await asked.host.harnessOf(card))
+  const name = { session }
   if (action === 'remove') {
-    await jobs.remove(session)
+    await jobs.remove(name)
     return cronAnswer(null)
   }
   if (action === 'run') {
-    const run = await jobs.run(session)
-    return cronAnswer(await jobs.get(session), run)
+    const run = await jobs.run(name)
+    return cronAnswer(await jobs.get(name), run)
   }
-  return cronAnswer(action === 'on' ? await jobs.on(session) : await jobs.off(session))
+  return cronAnswer(action === 'on' ? await jobs.on(name) : await jobs.off(name))
 }
 
 /** A token that reaches only its own sessions has job names of its own. */

@@ -7,6 +7,7 @@ import {
   handleInterrupt,
   handleOpen,
   handlePin,
+  handlePursue,
   handleRemove,
   handleSchedule,
   handleSend,
@@ -32,7 +33,9 @@ import { handleEvents, handleMessages, handlePins, handleResult, handleState } f
 import { handleFollow, handleStreams } from './event-streams.ts'
 import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
+import { handleDecideLetter, handleLetters } from './letters.ts'
 import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
+import { handleCase, handleEvalRun, handleEvals } from './evals.ts'
 import { handleUsage } from './usage-report.ts'
 
 export const ROUTE_HANDLERS: RouteHandlers = {
@@ -57,6 +60,7 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   interrupt: handleInterrupt,
   schedule: handleSchedule,
   unschedule: handleUnschedule,
+  pursue: handlePursue,
   wake: handleWake,
   fork: handleFork,
   undo: handleUndo,
@@ -76,6 +80,11 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   triggers: handleTriggers,
   retryTrigger: handleRetryTrigger,
   dropTrigger: handleDropTrigger,
+  letters: handleLetters,
+  decideLetter: handleDecideLetter,
+  evals: handleEvals,
+  evalRun: handleEvalRun,
+  case: handleCase,
   usage: handleUsage,
   cron: handleCron,
   changeCron: handleChangeCron,

@@ -100,7 +100,8 @@ function figuresOf({ bytes, sessions, leases, waitedMs, network }: StoreHealth):
 export async function handleMetrics({ host, response, principal }: ApiRequest): Promise<ApiAnswer> {
   if (principal.reach === 'own')
     throw new HttpRefusal(403, 'forbidden', 'Metrics are of all sessions. They need a token with the reach `all`.')
-  const text = metricsText(await host.harness.health(), host.driving(), host.webhooks?.counts)
+  const health = metricsText(await host.harness.health(), host.driving(), host.webhooks?.counts)
+  const text = `${health}${(await host.metrics?.text()) ?? ''}`
   response.writeHead(200, { ...SAFE, 'content-type': METRICS_MEDIA, 'cache-control': 'no-store' }).end(text)
   return null
 }
@@ -126,9 +127,10 @@ export async function handleSession(asked: ApiRequest): Promise<ApiAnswer> {
   const card = await addTreeCost(asked, found)
   try {
     const { pending: waiting, accounts } = await handle.status({ include: ['accounts'] })
-    return {
-      json: { card, pending: await addPendingContext(host.store, waiting), accounts, ...about } satisfies SessionAnswer,
-    }
+    const pending = await addPendingContext(host.store, waiting)
+    const { include } = asked.query as { readonly include?: 'pursuit' }
+    const pursued = include === undefined ? {} : { pursuit: (await handle.status({ include: [include] })).pursuit }
+    return { json: { card, pending, accounts, ...about, ...pursued } satisfies SessionAnswer }
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
     // A damaged session takes no decisions, but its intact events can be read.

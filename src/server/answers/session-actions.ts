@@ -17,6 +17,8 @@ import type {
   PinBody,
   PinnedAnswer,
   Principal,
+  PursueBody,
+  PursuedAnswer,
   RemovedAnswer,
   ScheduleBody,
   ScheduledAnswer,
@@ -154,6 +156,14 @@ export async function handleUnschedule(asked: ApiRequest): Promise<ApiAnswer> {
     .session(session, { stored: true })
     .unschedule(key, { by: asked.principal.name })
   return { json: { dropped } satisfies UnscheduledAnswer }
+}
+
+export async function handlePursue(asked: ApiRequest): Promise<ApiAnswer> {
+  const card = await requireCard(asked)
+  const harness = await asked.host.harnessOf(card)
+  const wanted = { ...(asked.body as PursueBody), ...eventIdOf(asked), by: asked.principal.name }
+  const receipt = await harness.session(card.session, { stored: true }).pursue(wanted)
+  return { json: receipt satisfies PursuedAnswer }
 }
 
 /** The key becomes the event's id, so a retry with the same key records nothing new. */

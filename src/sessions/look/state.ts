@@ -52,6 +52,8 @@ export async function readSessionStatus(
   if (include.includes('children')) status.children = await (await import('../children.ts')).listChildRows(services, id)
   if (include.includes('accounts'))
     status.accounts = await (await import('./accounts.ts')).readMoneyAccounts(services, [], id)
+  if (include.includes('pursuit'))
+    status.pursuit = await (await import('./read-pursuit.ts')).readPursuitStatus(services.store, id)
   return status
 }
 

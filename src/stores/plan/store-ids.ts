@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/failure.ts'
 import { shownId } from '../../view/clean.ts'
 import { isChildId, rootIdOf } from '../../view/ids.ts'
 import { mayBeLane } from '../../view/lanes.ts'
+import { readGraderId } from '../../view/pursuits.ts'
 
 const ID_LENGTH_MAX = 512
 
@@ -69,7 +70,7 @@ export function checkCallersId(id: string): void {
     throw new Fault('invalid_input', `An id cannot begin with "${OWN}": the harness's own ids do. Choose another.`)
 }
 
-/** For a new root session. A root with the form of a child's id, or of a lane's, would block that child or lane. */
+/** For a new root session. A root with the form of a child's id, a lane's or a grader's would stand where that must be. */
 export function checkRootId(id: string): void {
   checkSessionId(id)
   if (isChildId(id))
@@ -81,6 +82,11 @@ export function checkRootId(id: string): void {
     throw new Fault(
       'invalid_input',
       `A session cannot be named "${id}": the lanes of consumers are named like that. Choose another id.`,
+    )
+  if (readGraderId(id) !== null)
+    throw new Fault(
+      'invalid_input',
+      `A session cannot be named "${id}": the graders of outcomes are named like that. Choose another id.`,
     )
 }
 

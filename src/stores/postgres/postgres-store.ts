@@ -62,7 +62,7 @@ import {
   queryInboxSeq,
 } from './database-queries.ts'
 import { extendLeases } from './heartbeat.ts'
-import { removeSession } from './remove-session.ts'
+import { removeSessionRows } from './remove-session.ts'
 import { type FreedRooms, freeRooms } from './event-rooms.ts'
 import { hourOf } from './postgres-rows.ts'
 import { insertSnapshots, querySnapshot } from './postgres-snapshots.ts'
@@ -396,7 +396,7 @@ export class PostgresStore implements CompleteStore {
       this.#lane.alone(async (again) => {
         // The same for all tries: a repeated removal is recognised by it.
         now ??= this.now()
-        const removed = await removeSession(this.#sql, { session, by, now, ends }, again)
+        const removed = await removeSessionRows(this.#sql, { session, by, now, ends }, again)
         for (const each of removed) {
           this.#lane.forget(each.session)
           this.#told.set(each.session, 0)

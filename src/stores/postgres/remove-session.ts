@@ -28,7 +28,7 @@ export type RemovalRequest = {
 }
 
 /** `again`: it may be done already. */
-export async function removeSession(
+export async function removeSessionRows(
   sql: Sql,
   { session, by, now, ends }: RemovalRequest,
   again: boolean,

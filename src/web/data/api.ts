@@ -33,6 +33,9 @@ import type {
   TokenBody,
   TokenMade,
   TokensAnswer,
+  LetterBody,
+  LetterDecidedAnswer,
+  LettersAnswer,
   TriggersAnswer,
   UndoBody,
   UndoneAnswer,
@@ -42,6 +45,7 @@ import type {
   WireCode,
   WireReceipt,
 } from '../../server/wire.ts'
+import type { CaseAnswer, EvalRunAnswer, EvalsAnswer } from '../../server/wire-evals.ts'
 import { isObject, parseJson, asString } from '../../view/untrusted-json.ts'
 import { setServerNow } from './server-clock.ts'
 import { currentToken, setToken } from './tab-token.ts'
@@ -184,6 +188,11 @@ export const api = {
   usage: (query: Query, signal?: AbortSignal) => requestJson<UsageAnswer>('GET', 'usage', { query, signal }),
   cron: (signal?: AbortSignal) => requestJson<CronJobsAnswer>('GET', 'cron', { signal }),
   triggers: (query: Query, signal?: AbortSignal) => requestJson<TriggersAnswer>('GET', 'triggers', { query, signal }),
+  letters: (signal?: AbortSignal) => requestJson<LettersAnswer>('GET', 'letters', { signal }),
+  evals: (signal?: AbortSignal) => requestJson<EvalsAnswer>('GET', 'evals', { signal }),
+  evalRun: (id: string, before: string | undefined, signal?: AbortSignal) =>
+    requestJson<EvalRunAnswer>('GET', `evals/${encodeURIComponent(id)}`, { query: { before }, signal }),
+  caseOf: (id: string, signal?: AbortSignal) => requestJson<CaseAnswer>('GET', `${sessionPath(id)}/case`, { signal }),
   due: (signal?: AbortSignal) => requestJson<DueAnswer>('GET', 'due', { signal }),
   tokens: (signal?: AbortSignal) => requestJson<TokensAnswer>('GET', 'tokens', { signal }),
   /** The bytes of a file or an export, for saving. They are never displayed as a page. */
@@ -220,6 +229,7 @@ export const apiActions = {
   retryTrigger: (id: string) =>
     requestJson<DoneAnswer>('POST', `triggers/${encodeURIComponent(id)}/retry`, { body: {} }),
   dropTrigger: (id: string) => requestJson<DoneAnswer>('POST', `triggers/${encodeURIComponent(id)}/drop`, { body: {} }),
+  decideLetter: (body: LetterBody) => requestJson<LetterDecidedAnswer>('POST', 'letters', { body }),
   makeToken: (body: TokenBody) => requestJson<TokenMade>('POST', 'tokens', { body }),
   dropToken: (name: string) => requestJson<DoneAnswer>('DELETE', `tokens/${encodeURIComponent(name)}`),
 } as const

@@ -91,6 +91,26 @@ export function useTriggers(source: string, decision: string) {
   })
 }
 
+/** The logs of all lanes are read for it, so it is asked for seldom. */
+export function useLetters() {
+  return useQuery({ queryKey: ['letters'], queryFn: ({ signal }) => api.letters(signal), refetchInterval: USAGE_MS })
+}
+
+export function useEvals() {
+  return useQuery({ queryKey: ['evals'], queryFn: ({ signal }) => api.evals(signal), refetchInterval: PENDING_MS })
+}
+
+/** A report never changes. An empty `before` compares it with none. */
+export function useEvalRun(session: string, before: string) {
+  return useQuery({
+    queryKey: ['evals', session, before],
+    queryFn: ({ signal }) => api.evalRun(session, before || undefined, signal),
+    enabled: session !== '',
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+  })
+}
+
 /** The list of sessions, page by page. */
 export function useSessions(query: SessionsQuery, isWanted = true) {
   return useInfiniteQuery({

@@ -84,7 +84,7 @@ function SessionView({ id, answer }: SessionViewProps) {
   useMoveKeys(view, address, onMove, onLive)
   if (gone) return <MissingSession id={id} removed />
   return (
-    <Moment id={id} answer={answer} address={address} opened={opened} ends={ends} onMove={onMove} onLive={onLive} />
+    <MomentText id={id} answer={answer} address={address} opened={opened} ends={ends} onMove={onMove} onLive={onLive} />
   )
 }
 
@@ -112,7 +112,7 @@ function useMoveKeys(
 }
 
 /** The whole page at the shown moment. */
-function Moment({ id, answer, address, opened, ends, onMove, onLive }: MomentProps) {
+function MomentText({ id, answer, address, opened, ends, onMove, onLive }: MomentProps) {
   const { log, view, said } = opened
   const { at, chosen } = address
   const [forks, setForks] = useState<number | null>(null)

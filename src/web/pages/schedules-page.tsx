@@ -7,7 +7,7 @@ import { apiActions } from '../data/api.ts'
 import { useRefusal } from '../data/use-refusal.ts'
 import { queries, useCronJobs, useDue } from '../data/queries.ts'
 import { Button } from '../parts/button.tsx'
-import { Ago, Moment } from '../parts/figures.tsx'
+import { Ago, MomentText } from '../parts/figures.tsx'
 import { Empty, Loading, ErrorPanel } from '../parts/page-states.tsx'
 import { Text } from '../parts/exact-text.tsx'
 import { PageHead } from '../shell/page-shell.tsx'
@@ -101,7 +101,7 @@ function DueTime({ session, each: { key, due, reason }, isRefused }: DueTimeProp
   return (
     <li className="due-time">
       <span className="dim">
-        <Moment at={due} />
+        <MomentText at={due} />
       </span>
       <span className="due-reason">
         {key === undefined ? <span className="dim">Message: </span> : null}

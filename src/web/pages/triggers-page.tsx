@@ -1,19 +1,20 @@
 // The triggers page: the sources of events from outside with what was decided about their newest deliveries, the last
-// triggers with decision and reason, and buttons to run a dead one again or to drop it.
+// triggers with decision and reason, and buttons to run a dead one again or to drop it. The dead letters of consumers
+// are here too: for both a person decides what nobody could be told of.
 import { useState } from 'react'
 import { Link } from 'wouter'
 import type { TriggerRow, TriggerSourceRow } from '../../server/wire.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { apiActions } from '../data/api.ts'
-import { queries, useTriggers } from '../data/queries.ts'
+import { queries, useLetters, useTriggers } from '../data/queries.ts'
 import { useRefusal } from '../data/use-refusal.ts'
-import { Button } from '../parts/button.tsx'
 import { Text } from '../parts/exact-text.tsx'
 import { Ago } from '../parts/figures.tsx'
 import { Empty, ErrorPanel, Loading } from '../parts/page-states.tsx'
 import { StatusLabel } from '../parts/status-label.tsx'
 import { PageHead } from '../shell/page-shell.tsx'
 import { toastResult } from '../shell/toasts.tsx'
+import { DeadActs, DeadLetters } from './letter-list.tsx'
 import '../style/house.css'
 import '../style/triggers.css'
 
@@ -21,6 +22,7 @@ export function TriggersPage() {
   const [source, setSource] = useState('')
   const [decision, setDecision] = useState('')
   const { data, isPending, isError, error, refetch } = useTriggers(source, decision)
+  const { letters = [], count = 0 } = useLetters().data ?? {}
   const refusal = useRefusal('operator')
   const sources = data?.sources ?? []
   const triggers = data?.triggers ?? []
@@ -37,21 +39,22 @@ export function TriggersPage() {
       </PageHead>
       {isPending ? <Loading what="Loading triggers" /> : null}
       {isError && !data ? <ErrorPanel error={error} onRetry={() => void refetch()} /> : null}
-      {data && sources.length === 0 ? (
+      {data && sources.length === 0 && letters.length === 0 ? (
         <Empty title="No triggers are configured" command="terret serve">
           Events from outside come here. Name a model, sources and signed endpoints under "triggers" in your
           configuration file and start the server, or give your own harness createTriggers(…) of terret/triggers.
         </Empty>
       ) : null}
-      {refusal !== null && hasDead ? <p className="page-note dim">{refusal}</p> : null}
-      {sources.length === 0 ? null : (
+      {refusal !== null && (hasDead || letters.length > 0) ? <p className="page-note dim">{refusal}</p> : null}
+      {sources.length === 0 && letters.length === 0 ? null : (
         <div className="triggers">
+          <DeadLetters letters={letters} count={count} isRefused={refusal !== null} />
           <ul className="trigger-sources" aria-label="Sources">
             {sources.map((each) => (
               <SourceLine key={each.source} row={each} />
             ))}
           </ul>
-          {triggers.length === 0 ? (
+          {sources.length > 0 && triggers.length === 0 ? (
             <p className="page-note dim">
               {source === '' && decision === '' ? 'Nothing has come in yet.' : 'No trigger is like this.'}
             </p>
@@ -145,9 +148,24 @@ function TriggerLine({ row, isRefused }: { readonly row: TriggerRow; readonly is
           <Text text={[target, way].filter((each) => each !== null).join(' · ')} />
         </span>
       </span>
-      {state === 'dead' ? <DeadActs session={session} isRefused={isRefused} /> : null}
+      {state === 'dead' ? (
+        <DeadActs
+          isRefused={isRefused}
+          retry={() => toastResult(decide(apiActions.retryTrigger(session)), 'Runs again where it failed')}
+          drop={() => toastResult(decide(apiActions.dropTrigger(session)), 'Dropped')}
+        />
+      ) : null}
     </li>
   )
+}
+
+/** Reads the list again, also after a refusal: somebody else has decided then. */
+async function decide(act: Promise<unknown>): Promise<void> {
+  try {
+    await act
+  } finally {
+    await queries.invalidateQueries({ queryKey: ['triggers'] })
+  }
 }
 
 const PATHS: Readonly<Record<NonNullable<TriggerRow['path']>, string>> = {
@@ -164,48 +182,4 @@ function lookOf({ state, action }: TriggerRow): readonly [of: string, words: str
   if (state === 'stopped') return ['interrupted', state]
   if (action === null) return ['open', 'waiting']
   return [action === 'drop' ? 'idle' : 'completed', DECISIONS[action].toLowerCase()]
-}
-
-/** A dropped trigger never runs again, so it is asked for twice. */
-function DeadActs({ session, isRefused }: { readonly session: string; readonly isRefused: boolean }) {
-  const [asks, setAsks] = useState(false)
-  const decide = async (act: Promise<unknown>): Promise<void> => {
-    setAsks(false)
-    try {
-      await act
-    } finally {
-      await queries.invalidateQueries({ queryKey: ['triggers'] })
-    }
-  }
-  return (
-    <span className="trigger-acts">
-      {asks ? (
-        <>
-          <Button size="small" onPress={() => setAsks(false)}>
-            Keep it
-          </Button>
-          <Button
-            size="small"
-            kind="danger"
-            onPress={() => toastResult(decide(apiActions.dropTrigger(session)), 'Dropped')}
-          >
-            Drop it now
-          </Button>
-        </>
-      ) : (
-        <>
-          <Button
-            size="small"
-            disabled={isRefused}
-            onPress={() => toastResult(decide(apiActions.retryTrigger(session)), 'Runs again where it failed')}
-          >
-            Retry
-          </Button>
-          <Button size="small" kind="quiet" disabled={isRefused} onPress={() => setAsks(true)}>
-            Drop
-          </Button>
-        </>
-      )}
-    </span>
-  )
 }

@@ -58,7 +58,7 @@ export const Ago = memo(function Ago({ at }: { readonly at: number }) {
 })
 
 /** A moment in this browser's time zone. */
-export const Moment = memo(function Moment({ at }: { readonly at: number }) {
+export const MomentText = memo(function MomentText({ at }: { readonly at: number }) {
   return (
     <time dateTime={isoOf(at)} title={isoOf(at)}>
       {momentText(at)}

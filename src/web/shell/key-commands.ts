@@ -8,6 +8,7 @@ export type KeyCommand =
   | 'go.agents'
   | 'go.schedules'
   | 'go.triggers'
+  | 'go.evals'
   | 'go.health'
   | 'go.settings'
   | 'palette'
@@ -50,6 +51,7 @@ export const KEYS: readonly KeyRow[] = [
   { keys: 'g a', command: 'go.agents', does: 'Go to Agents', where: 'anywhere' },
   { keys: 'g c', command: 'go.schedules', does: 'Go to Schedules', where: 'anywhere' },
   { keys: 'g t', command: 'go.triggers', does: 'Go to Triggers', where: 'anywhere' },
+  { keys: 'g e', command: 'go.evals', does: 'Go to Evals', where: 'anywhere' },
   { keys: 'g h', command: 'go.health', does: 'Go to Health', where: 'anywhere' },
   { keys: 'g p', command: 'go.settings', does: 'Go to Settings', where: 'anywhere' },
   { keys: 'n', command: 'new', does: 'New session', where: 'anywhere' },

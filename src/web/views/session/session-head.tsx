@@ -231,10 +231,17 @@ function buildMenuItems(
       name: 'Download the log',
       onPress: () => toastResult(api.export(id).then((blob) => saveFile(blob, `${id}.jsonl`))),
     },
+    { name: 'Make this a test', onPress: () => toastResult(copyCase(id), CASE_COPIED) },
     { name: 'Copy link', onPress: copy(location.href, 'The link') },
     { name: 'Copy CLI command', onPress: copy(cliCommand(id, null), 'The command') },
     { name: 'Copy curl command', onPress: copy(curlCommand(id, null), 'The command') },
   ]
+}
+
+const CASE_COPIED = 'A case of a suite is copied. With its recording: terret eval add FILE ID'
+
+async function copyCase(session: string): Promise<void> {
+  await navigator.clipboard.writeText(JSON.stringify(await api.caseOf(session), null, 2))
 }
 
 const ASKS = {

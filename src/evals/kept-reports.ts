@@ -1,0 +1,50 @@
+// Reports in the store of their trials: each is a session without a run, whose file is the report. So whoever can read
+// the trials can read what came of them, from any machine.
+import { Fault } from '../kernel/failure.ts'
+import type { Harness } from '../harness.ts'
+import type { CompleteStore } from '../ports/store.ts'
+import { parseJson } from '../view/untrusted-json.ts'
+import { evalLabels, reportSession } from './eval-ids.ts'
+import { type EvalReport, readReport } from './report.ts'
+
+const FILE = 'report.json'
+const PAGE = 200
+
+/** A report that is kept, and the session that keeps it. */
+export type KeptReport = { readonly session: string; readonly at: number; readonly suite: string }
+
+export async function keepReport(harness: Harness, report: EvalReport, run: string): Promise<string> {
+  const { suite, blueprint, status, rate, counts } = report
+  const { id } = await harness.open({
+    id: reportSession(suite, run),
+    reuse: true,
+    labels: evalLabels('report', suite),
+    metadata: { report: { suite, blueprint, status, rate, counts } },
+    attachments: [
+      { name: FILE, type: 'file', media: 'application/json', data: new TextEncoder().encode(JSON.stringify(report)) },
+    ],
+  })
+  return id
+}
+
+/** The newest reports of a store, newest first: of one suite, or of all. */
+export async function keptReports(
+  store: Pick<CompleteStore, 'page'>,
+  suite: string | null,
+  limit = PAGE,
+): Promise<readonly KeptReport[]> {
+  const { cards } = await store.page({ where: evalLabels('report', suite), order: 'newest', limit })
+  return cards.map(({ session, at, labels }) => ({ session, at, suite: labels?.['eval'] ?? '' }))
+}
+
+/** Throws `session_missing` if this session keeps no report. */
+export async function readKeptReport(
+  store: Pick<CompleteStore, 'read' | 'blob'>,
+  session: string,
+): Promise<EvalReport> {
+  const [created] = (await store.read(session, 0, 1)).events
+  const file = created?.type === 'session.created' ? created.attachments?.find(({ name }) => name === FILE) : undefined
+  const blob = file && (await store.blob(file.hash))
+  if (!blob) throw new Fault('session_missing', `There is no report ${session}. List them, and give the id of one.`)
+  return readReport(parseJson(new TextDecoder().decode(blob.data)))
+}

@@ -1,0 +1,87 @@
+// What a scorer is, and how one trial is scored: a scorer that throws, hangs or gives no score leaves the trial
+// ungraded, and never ends the suite.
+import type { Frozen } from '../kernel/content.ts'
+import type { Harness, HarnessOptions } from '../harness.ts'
+import { sleep } from '../runtime/state/sleep.ts'
+import type { Clock } from '../ports/system.ts'
+import type { Trial } from './trial.ts'
+
+/** From 0 to 1. Null: it could not be graded, and `why` says why. */
+export type Score = Frozen<{
+  name: string
+  score: number | null
+  why?: string
+  /** The session of a judge, and what it cost. */
+  session?: string
+  usd?: number
+  /** The parts of a score, such as the criteria of a rubric. */
+  parts?: readonly Frozen<{ name: string; score: number | null; why?: string }>[]
+}>
+
+/** Its own name is added. A plain number or `true` and `false` will do. */
+export type ScoreResult = Omit<Score, 'name'> | number | boolean | null
+
+/** What a scorer that asks a model needs. */
+export type ScoreContext = {
+  /** A harness on the store of the suite. The same options give the same harness, which is closed with the suite. */
+  readonly open: (options: Omit<HarnessOptions, 'store'>) => Harness
+  /**
+   * Does something that costs money, once for each key: whoever asks again gets the same. Resolves with null if the
+   * suite's money does not last.
+   */
+  readonly once: <T extends { readonly usd: number }>(key: string, act: () => Promise<T>) => Promise<T | null>
+}
+
+export type Scorer = {
+  readonly name: string
+  /** The least score that passes. Default 1. */
+  readonly passes?: number
+  readonly score: (trial: Trial, context: ScoreContext) => ScoreResult | Promise<ScoreResult>
+}
+
+/** A scorer of your own. Its name is the name of the function. */
+export type ScoreFunction = (trial: Trial, context: ScoreContext) => ScoreResult | Promise<ScoreResult>
+
+export type TrialVerdict = 'passed' | 'failed' | 'errored' | 'ungraded'
+export type Graded = { readonly verdict: TrialVerdict; readonly scores: readonly Score[] }
+
+/** A function in its place as a scorer. */
+export function completeScorer(scorer: Scorer | ScoreFunction, index: number): Scorer {
+  return typeof scorer === 'function' ? { name: scorer.name || `scorer ${index + 1}`, score: scorer } : scorer
+}
+
+type Scoring = { readonly context: ScoreContext; readonly clock: Clock; readonly scoreMs: number }
+
+/** A score that is too low fails the trial. Otherwise one that is missing leaves it ungraded. */
+export async function gradeTrial(scorers: readonly Scorer[], trial: Trial, scoring: Scoring): Promise<Graded> {
+  const scores = await Promise.all(scorers.map((scorer) => scoreTrial(scorer, trial, scoring)))
+  const isLow = scores.some(({ score }, i) => score !== null && score < (scorers[i]?.passes ?? 1))
+  const isOpen = scores.some(({ score }) => score === null)
+  return { verdict: isLow ? 'failed' : isOpen ? 'ungraded' : 'passed', scores }
+}
+
+async function scoreTrial(scorer: Scorer, trial: Trial, { context, clock, scoreMs }: Scoring): Promise<Score> {
+  const { name } = scorer
+  const over = new AbortController()
+  const late = sleep(clock, scoreMs, over.signal).then(() => LATE)
+  try {
+    const given = await Promise.race([Promise.resolve().then(() => scorer.score(trial, context)), late])
+    if (given === LATE) return { name, score: null, why: `It gave no score within ${scoreMs / 1_000} s.` }
+    return { name, ...readScore(given as ScoreResult) }
+  } catch (error) {
+    return { name, score: null, why: `It failed: ${error instanceof Error ? error.message : String(error)}` }
+  } finally {
+    over.abort()
+  }
+}
+
+const LATE = Symbol('late')
+
+function readScore(given: ScoreResult): Omit<Score, 'name'> {
+  if (typeof given === 'boolean') return { score: given ? 1 : 0 }
+  const told = given !== null && typeof given === 'object' ? given : { score: given }
+  const { score } = told
+  if (score === null) return { why: 'It gave no score.', ...told }
+  if (typeof score === 'number' && score >= 0 && score <= 1) return told
+  return { score: null, why: `It gave ${String(score)}. A score is from 0 to 1, or null.` }
+}
