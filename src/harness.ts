@@ -338,6 +338,9 @@ type HarnessParts = {
   readonly sources: readonly string[]
   /** Has the redactor replace these too. */
   readonly learn: (secrets: Secrets) => void
+  /** What it was made of, and its models by their names. */
+  readonly options: HarnessOptions
+  readonly model: (name: string) => Model
   /** Calls back with the events of each commit as a session's owner. Returns a function that ends it. */
   readonly listen: (counter: CommitCounter) => () => void
 }
@@ -373,10 +376,22 @@ export function toolsOfHarness(harness: object): readonly Tool[] {
   return retrieve && seen.every(({ name }) => name !== retrieve.name) ? [...seen, retrieve] : seen
 }
 
+/** What `altered` changes of a harness. `agents` are all that it has, by name. */
+export type AlterServices = (services: Services, agents: ReadonlyMap<string, Agent>) => Services
+
+/**
+ * A harness whose services are changed before anything uses them, for a what-if. Sources of tools are shared with the
+ * harness they came from, so they stay open when this one is closed.
+ */
+export function alteredHarness(options: HarnessOptions, alter: AlterServices): Harness {
+  return new LocalHarness(options, alter)
+}
+
 class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
   readonly #ownsStore: boolean
+  readonly #ownsSources: boolean
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #outcomes: OutcomeAgents
@@ -385,7 +400,7 @@ class LocalHarness implements Sessions {
   readonly #triggers: Triggers | null
   #closed = false
 
-  constructor(own: HarnessOptions) {
+  constructor(own: HarnessOptions, alter: AlterServices | null = null) {
     checkOptions(own)
     const plugins = own.plugins?.length ? bindPlugins(own.plugins, own) : null
     const options = plugins ? { ...own, ...plugins.given } : own
@@ -417,7 +432,7 @@ class LocalHarness implements Sessions {
     const report = (error: unknown): void => onError('observer', error)
     const observe = (): Observer => new Observer({ store, clock, hooks, tracer, report })
     const { keys, ...models } = buildModels(named, table, [...agents.values()])
-    this.#services = {
+    const services: Services = {
       watchdog: watchdogMs === undefined ? null : new Watchdog(watchdogMs),
       store,
       live,
@@ -440,6 +455,8 @@ class LocalHarness implements Sessions {
       schemas: new Map(),
       makeDeps: options.deps ?? null,
     }
+    this.#services = alter === null ? services : alter(services, agents)
+    this.#ownsSources = alter === null
     const alarm = options.system?.clock ?? idleClock
     this.#worker = new Worker(this.#services, {
       ...worker,
@@ -448,16 +465,16 @@ class LocalHarness implements Sessions {
       named: worker.id !== undefined,
       id: worker.id ?? `worker-${random.id()}`,
     })
-    this.#register(options, (counter) => (this.#services.observer ??= observe()).count(counter))
+    this.#register(own, options.triggers, (counter) => (this.#services.observer ??= observe()).count(counter))
     checkBound(consumers, this.#consumerHost())
   }
 
   /** What servers, workers and triggers reach of this harness beside its verbs. */
-  #register({ triggers }: HarnessOptions, listen: HarnessParts['listen']): void {
-    const { store, redactor, program = readProgramNames(undefined) } = this.#services
+  #register(options: HarnessOptions, triggers: Triggers | undefined, listen: HarnessParts['listen']): void {
+    const { store, redactor, model, program = readProgramNames(undefined) } = this.#services
     const learn = (secrets: Secrets): void => redactor.learn(secrets)
     const sources = triggers?.sources ?? []
-    harnessStores.set(this, { store, program, drives: this.#drives, sources, learn, listen })
+    harnessStores.set(this, { store, program, drives: this.#drives, sources, learn, options, model, listen })
     if (triggers) registerTriggers(this, { services: this.#services, worker: this.#worker })
     drivers.set(this, {
       look: async (...look) => this.#driving().look(...look),
@@ -597,7 +614,8 @@ class LocalHarness implements Sessions {
     this.#closed = true
     await this.#worker.awaitRest(mayBeLane, CLOSE_MS)
     await this.#worker.close()
-    const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
+    const agents = this.#ownsSources ? [...this.#agents.values()] : []
+    const sources = new Set(agents.flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))
     await this.#services.observer?.close()
     await this.#plugins?.close(this.#services.clock)

@@ -19,3 +19,16 @@ export type { Rerun } from './archive/replay-compare.ts'
 export { type DecisionDifference, redecide, findUnwritten } from './archive/replay-decide.ts'
 export { type Recording, recordingOf, type RerunOptions } from './archive/replay-run.ts'
 export { stateAt } from './runtime/state/session-at.ts'
+export {
+  type MissingAnswer,
+  type ParkedCall,
+  type ToolMode,
+  type ToolStub,
+  type WhatIf,
+  type WhatIfAgent,
+  type WhatIfCase,
+  type WhatIfLog,
+  type WhatIfOptions,
+  whatIf,
+} from './whatif/what-if.ts'
+export { type AgentChoices, changedAgent } from './whatif/choose-agent.ts'

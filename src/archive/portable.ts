@@ -96,7 +96,7 @@ function bareLog({ session, events }: PortableLog): PortableLog {
 }
 
 /** The logs that a fork reads and that this store does not have, closed. */
-async function buildOrigins(
+export async function buildOrigins(
   store: CompleteStore,
   origins: readonly PortableLog[],
   now: number,

@@ -19,6 +19,7 @@ import { sleep } from '../runtime/state/sleep.ts'
 import { readTextBlob } from '../runtime/state/content-blobs.ts'
 import { CallLog } from '../view/call-log.ts'
 
+type BlobReader = Pick<Store, 'blob'>
 type RecordedResult = Extract<Event, { type: 'agent.tool_result' }>
 
 /** Replaces every tool handler. `recorded` is the result in the log for this call, or null. */
@@ -95,9 +96,9 @@ function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, ta
 }
 
 /** The recorded session is another one, so its texts are read directly from the store. */
-async function repeatResult(
+export async function repeatResult(
   recorded: RecordedResult | null,
-  store: Store | undefined,
+  store: BlobReader | undefined,
   context: ToolContext,
 ): Promise<unknown> {
   if (!recorded) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
@@ -113,17 +114,17 @@ async function repeatResult(
 }
 
 /** The session that repeats the call can show only files that it keeps itself. */
-async function keepFileAgain(part: BlobRef, store: Store | undefined, { keep }: ToolContext): Promise<BlobRef> {
+async function keepFileAgain(part: BlobRef, store: BlobReader | undefined, { keep }: ToolContext): Promise<BlobRef> {
   const blob = await store?.blob(part.hash)
   if (blob) keep(blob.data, part.media)
   return part
 }
 
 type LogMoment = { readonly seq: number; readonly at: number }
-type RecordedAnswer = LogMoment & { readonly said: Reply | ModelFailure | 'stopped' }
+export type RecordedAnswer = LogMoment & { readonly said: Reply | ModelFailure | 'stopped' }
 
 /** How long a call waits to be stopped if the log says it was stopped. */
-const STOPPED_MS = 1_000
+export const STOPPED_MS = 1_000
 
 /** The playback of the session, and those of the sessions below it by their present ids. */
 class TreePlayback {
@@ -300,7 +301,7 @@ class LogPlayback {
   }
 }
 
-function answersIn(events: readonly Event[]): readonly RecordedAnswer[] {
+export function answersIn(events: readonly Event[]): readonly RecordedAnswer[] {
   return events.flatMap((event): readonly RecordedAnswer[] => {
     const { seq, at } = event
     if (event.type === 'agent.message') return [{ seq, at, said: replyOf(event) }]

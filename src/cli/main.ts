@@ -36,6 +36,7 @@ const COMMANDS: Commands = {
   compact: async () => (await import('./commands/compact-command.ts')).compactCommand,
   pin: async () => (await import('./commands/pin-command.ts')).pinCommand,
   fork: async () => (await import('./commands/fork-command.ts')).forkCommand,
+  'what-if': async () => (await import('./commands/what-if-command.ts')).whatIfCommand,
   replay: async () => (await import('./commands/replay-command.ts')).replayCommand,
   export: async () => (await import('./commands/export-command.ts')).exportCommand,
   import: async () => (await import('./commands/import-command.ts')).importCommand,

@@ -224,6 +224,27 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
     at: value('SEQ', 'the event (default: the last)'),
   }),
+  'what-if': entry('ID', [1, 1], 'live a session again from one of its events on, with something changed', {
+    at: value('SEQ', 'the last event that stays as it was'),
+    model: {
+      ...driving.model,
+      multiple: true,
+      says: 'ask this model, for every agent (default: the recording answers)',
+    },
+    instructions: value('TEXT', 'these in place of those of the agent; @FILE reads them'),
+    message: value('TEXT', 'said in place of what people said after that event'),
+    tool: {
+      ...value('NAME=HOW', 'recorded (default), live, or recorded-or-live; may be given several times'),
+      multiple: true,
+    },
+    effects: flag('tools that change something may be live too'),
+    strict: flag('end at the first answer that the recording does not have'),
+    all: flag('go on to the end of the log, not only of the run'),
+    usd: value('AMOUNT', 'what it may cost, in dollars'),
+    case: value('ID', 'print it as a case for an evaluation too'),
+    out: value('PATH', 'write what happened as a file', 'o'),
+    mode: driving.mode,
+  }),
   replay: entry('ID', [1, 1], 'fold and decide its log again, and say where today differs'),
   export: entry('ID', [1, 1], 'a session as a file', {
     format: value('FORMAT', 'jsonl (default), md, json (can be imported), html, or folder'),

@@ -42,6 +42,7 @@ import type {
   UndoneAnswer,
   UnscheduledAnswer,
   UsageAnswer,
+  WhatIfAnswer,
   WireAccount,
   WireAgent,
   WireCall,
@@ -632,6 +633,32 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   Receipt: answerSchema<WireReceipt>(
     { eventId: textSchema, seq: wholeSchema, duplicate: flagSchema, queued: flagSchema },
     { elsewhere: textSchema },
+  ),
+  WhatIf: answerSchema<WhatIfAnswer>(
+    {
+      session: textSchema,
+      from: wholeSchema,
+      end: wholeSchema,
+      events: listSchema(schemaRef('Event')),
+      changed: texts,
+      drift: wholeSchema,
+      missing: listSchema(
+        answerSchema<WhatIfAnswer['missing'][number]>(
+          { session: textSchema },
+          { call: textSchema, tool: textSchema, args: anything },
+        ),
+      ),
+      costUsd: number,
+      settled: nullOr(schemaRef('Outcome')),
+      text: textSchema,
+      parked: listSchema(
+        answerSchema<WhatIfAnswer['parked'][number]>(
+          { session: textSchema, call: textSchema, tool: textSchema, args: anything, why: textSchema },
+          {},
+        ),
+      ),
+    },
+    {},
   ),
   Opened: answerSchema<OpenedAnswer>({ session: textSchema, receipt: nullOr(schemaRef('Receipt')) }, {}),
   Triggered: answerSchema<TriggeredAnswer>({ session: textSchema, duplicate: flagSchema }, { notBefore: number }),

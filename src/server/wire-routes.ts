@@ -156,6 +156,13 @@ const routes = {
       'a new session that goes on from an event of this one',
     ),
   ),
+  whatIf: postRoute(
+    'sessions/:id/what-if',
+    'operator',
+    [200, 'WhatIf'],
+    BODIES.whatIf,
+    'live it again from an event on, with something changed, and compare; nothing is written, and only tools that read may run',
+  ),
   undo: postRoute(
     'sessions/:id/undo',
     'operator',

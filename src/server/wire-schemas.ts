@@ -132,6 +132,21 @@ export const BODIES = {
     metadata,
     id: filled,
   }),
+  whatIf: closedObject(
+    {
+      at: { ...wholeSchema, minimum: 1, description: 'The last event that stays as it was.' },
+      model: {
+        ...filled,
+        description: 'It answers for every agent. Absent: the recording does, and no model is asked.',
+      },
+      instructions: textSchema,
+      message: input,
+      tools: { type: 'object', additionalProperties: oneOfWords('recorded', 'live', 'recorded_or_live') },
+      runs: oneOfWords('one', 'all'),
+      usd: { type: 'number', exclusiveMinimum: 0, maximum: 1_000_000 },
+    },
+    ['at'],
+  ),
   undo: closedObject({ run: { ...wholeSchema, minimum: 1 } }),
   pin: closedObject({ text: { ...filled, maxLength: PIN_CHARS_MAX }, seq: { ...wholeSchema, minimum: 1 } }),
   token: closedObject(
@@ -217,6 +232,7 @@ export type AnswerName =
   | 'Opened'
   | 'Triggered'
   | 'Triggers'
+  | 'WhatIf'
   | 'Letters'
   | 'LetterDecided'
   | 'Evals'

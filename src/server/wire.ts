@@ -248,6 +248,23 @@ export type WireReceipt = Frozen<{
 }>
 /** The session of a delivery. `notBefore`: its source is over a cap until then. */
 export type TriggeredAnswer = Frozen<{ session: string; duplicate: boolean; notBefore?: number }>
+/**
+ * The session as it was lived again: its first `from` events are the recorded ones, and `events` follow them. It is
+ * compared with the recording up to `end`. `drift` counts the answers that the recording did not have.
+ */
+export type WhatIfAnswer = Frozen<{
+  session: string
+  from: number
+  end: number
+  events: readonly Event[]
+  changed: readonly string[]
+  drift: number
+  missing: readonly Frozen<{ session: string; call?: string; tool?: string; args?: Json }>[]
+  costUsd: number
+  settled: Outcome | null
+  text: string
+  parked: readonly Frozen<{ session: string; call: string; tool: string; args: Json; why: string }>[]
+}>
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
 /** The outcome for each change of a call. */
 export type UndoneAnswer = Frozen<{
@@ -530,6 +547,15 @@ export type ForkBody = Frozen<{
   labels?: Labels
   metadata?: Metadata
   id?: string
+}>
+export type WhatIfBody = Frozen<{
+  at: number
+  model?: string
+  instructions?: string
+  message?: Json | readonly Json[]
+  tools?: Readonly<Record<string, 'recorded' | 'live' | 'recorded_or_live'>>
+  runs?: 'one' | 'all'
+  usd?: number
 }>
 export type UndoBody = Frozen<{ run?: number }>
 /** Either a text, or the seq of a message that was sent. */

@@ -296,6 +296,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('events', { id }, { query: '?q=write&limit=2' })
     await checked.ask('state', { id })
     const { session: fork } = await checked.ask<OpenedAnswer>('fork', { id }, { body: {} })
+    await checked.ask('whatIf', { id }, { body: { at: 2 } })
     await checked.ask('pins', { id: fork })
     await checked.ask('unpin', { id, seq: String(seq) })
     await checked.ask('interrupt', { id }, { body: {} })

@@ -72,8 +72,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // The verbs of one session: half of the harness, in a file of its own.
   session: underHarness,
   harness: [...underHarness, 'session', 'version'],
+  // A recorded session that an altered harness lives again.
+  whatif: [...underHarness, 'harness'],
   // Recorded sessions, an entry of its own: public names only.
-  replay: underHarness,
+  replay: [...underHarness, 'whatif'],
   // Suites over sessions: a host of harnesses, which reads their logs again.
   evals: [...underHarness, 'harness'],
   // Public names only: it re-exports, so it may see everything that has a public name.

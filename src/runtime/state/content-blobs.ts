@@ -42,7 +42,7 @@ export function blobRefOf({ hash: hashed, media, data }: Blob): BlobRef {
 }
 
 /** The text of a blob; null when the store has none. */
-export async function readTextBlob(store: Store, hashed: string): Promise<string | null> {
+export async function readTextBlob(store: Pick<Store, 'blob'>, hashed: string): Promise<string | null> {
   const blob = await store.blob(hashed)
   return blob ? decoder.decode(blob.data) : null
 }

@@ -50,6 +50,8 @@ export type ChildWorktrees = {
   exist(folder: string): boolean
   /** Sweeps those that nobody needs, and describes what a child leaves to its parent. */
   readonly settle: (store: CompleteStore, id: string, session: Session) => Promise<WorktreeReport | null>
+  /** Where a child works that asks for a worktree, if the session works in this folder. Absent: git makes one. */
+  readonly place?: (folder: string) => string
 }
 
 export type Services = {

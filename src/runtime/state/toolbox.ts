@@ -87,6 +87,11 @@ export class Toolbox {
     return this.#sources.some((source) => name.startsWith(`${source.name.replace(/[^A-Za-z0-9_-]/g, '_')}__`))
   }
 
+  /** The tool of this name, as far as it is known without asking sources. */
+  knownTool(name: string): Tool | undefined {
+    return this.#now?.get(name) ?? [...this.#given, ...this.#own].find((tool) => tool.name === name)
+  }
+
   /** Warnings about missing tools from the last time the sources were asked, in sentences for people. */
   get warnings(): readonly string[] {
     return this.#warnings
@@ -118,6 +123,11 @@ export class Toolbox {
   derived({ keeps, own }: { readonly keeps: (tool: Tool) => boolean; readonly own: readonly Tool[] }): Toolbox {
     const tools = this.#options.tools.filter((tool) => isSource(tool) || keeps(tool))
     return new Toolbox({ ...this.#options, tools, own, reserved: own.map(({ name }) => name) })
+  }
+
+  /** The same tools, and sources, as `change` makes each of them. Those of the harness itself stay as they are. */
+  mapped(change: (tool: Tool | ToolSource) => Tool | ToolSource): Toolbox {
+    return new Toolbox({ ...this.#options, tools: this.#options.tools.map(change) })
   }
 
   /**

@@ -181,6 +181,10 @@ async function makeTaskFolder(
   { isolation, base_ref: base }: ChildTask,
 ): Promise<Pick<Order, 'folder'>> {
   if (isolation !== 'worktree') return {}
+  const { services, cache } = admitting
+  const { place } = services.worktrees ?? {}
+  const { folder } = cache.session
+  if (place && folder !== undefined) return { folder: place(folder) }
   const { createChildWorktree } = await import('./child-place.ts')
   return { folder: await createChildWorktree(admitting, base) }
 }
@@ -231,7 +235,7 @@ async function buildSpawnOrder(
 }
 
 async function restoreFolder(admitting: ReplyAdmission, card: Card): Promise<void> {
-  if (card.folder === undefined) return
+  if (card.folder === undefined || admitting.services.worktrees?.place) return
   const { restoreChildWorktree } = await import('./child-place.ts')
   await restoreChildWorktree(admitting, card)
 }

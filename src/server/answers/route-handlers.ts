@@ -35,6 +35,7 @@ import { handleDropToken, handleMakeToken, handleTokens } from './token-list.ts'
 import { handleChangeCron, handleCron } from './cron-jobs.ts'
 import { handleDecideLetter, handleLetters } from './letters.ts'
 import { handleDropTrigger, handleRetryTrigger, handleTrigger, handleTriggers } from './triggers.ts'
+import { handleWhatIf } from './what-ifs.ts'
 import { handleCase, handleEvalRun, handleEvals } from './evals.ts'
 import { handleUsage } from './usage-report.ts'
 
@@ -63,6 +64,7 @@ export const ROUTE_HANDLERS: RouteHandlers = {
   pursue: handlePursue,
   wake: handleWake,
   fork: handleFork,
+  whatIf: handleWhatIf,
   undo: handleUndo,
   pins: handlePins,
   pin: handlePin,

@@ -73,7 +73,7 @@ function openedAnswer({ id }: Session, receipt: WireReceipt | null): ApiAnswer {
 }
 
 /** The configuration names all models, so that a caller cannot send a conversation to an unknown host. */
-async function checkModel(harness: Harness, model: string | undefined): Promise<void> {
+export async function checkModel(harness: Harness, model: string | undefined): Promise<void> {
   if (model === undefined) return
   const known = (await harness.agents())[0]?.models ?? []
   if (known.includes(model)) return

@@ -121,9 +121,10 @@ export type WritePlan = {
 /**
  * The write that creates a session may bring its log from another store, complete and as it was stamped there: all
  * events in order, inbox events with epoch 0 and unique ids, owner events with epochs that never go back. The session's
- * next epoch is greater than all of them.
+ * next epoch is greater than all of them. With `continues` it is that of the last owner event: what that attempt had
+ * begun is not lost, and goes on.
  */
-export type Restoration = OwnerWrite & { readonly history: readonly Event[] }
+export type Restoration = OwnerWrite & { readonly history: readonly Event[]; readonly continues?: true }
 
 export function planWrites(writes: readonly Write[], view: StoreView): WritePlan {
   const plan: WritePlan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
@@ -370,6 +371,7 @@ function planNewSession(plan: WritePlan, view: StoreView, write: OwnerWrite): Se
   draft.restored = history.length > 0
   const ids = new Set<string>()
   for (const event of history) restoreEvent(draft, write, event, ids)
+  if (isRestoration(write) && write.continues) draft.epoch = Math.max(0, draft.epoch - 1)
   const ended = view.ended(session)
   if (ended !== null) draft.epoch = Math.max(draft.epoch, (lifeOf(ended) + 1) * LIFE)
   plan.drafts.push(draft)

@@ -42,6 +42,8 @@ import type {
   UnscheduleBody,
   UnscheduledAnswer,
   UsageAnswer,
+  WhatIfAnswer,
+  WhatIfBody,
   WireCode,
   WireReceipt,
 } from '../../server/wire.ts'
@@ -216,6 +218,9 @@ export const apiActions = {
     requestJson<WireReceipt>('POST', `${sessionPath(id)}/interrupt`, { body, key }),
   fork: (id: string, body: ForkBody, key: string) =>
     requestJson<OpenedAnswer>('POST', `${sessionPath(id)}/fork`, { body, key }),
+  /** Aborting the signal ends it. */
+  whatIf: (id: string, body: WhatIfBody, signal: AbortSignal) =>
+    requestJson<WhatIfAnswer>('POST', `${sessionPath(id)}/what-if`, { body, signal }),
   undo: (id: string, body: UndoBody) => requestJson<UndoneAnswer>('POST', `${sessionPath(id)}/undo`, { body }),
   pin: (id: string, body: PinBody) => requestJson<PinnedAnswer>('POST', `${sessionPath(id)}/pins`, { body }),
   unpin: (id: string, pin: string) =>

@@ -15,7 +15,9 @@ import { oneLine } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { stateOf } from '../../view/tree-rows.ts'
 import { usdOf } from '../../view/usd.ts'
+import type { WhatIfAnswer } from '../../server/wire.ts'
 import { readWholeSession, type WholeSession } from '../data/other-logs.ts'
+import { findWhatIf, sidesOf } from '../data/what-ifs.ts'
 import { Button } from '../parts/button.tsx'
 import { Money, moneyText, TokenCount, TimeTaken, timeTakenText } from '../parts/figures.tsx'
 import { List } from '../parts/virtual-list.tsx'
@@ -28,9 +30,12 @@ import '../style/compare.css'
 export function ComparePage() {
   const [params] = useSearchParams()
   const [a, b] = [params.get('a') ?? '', params.get('b') ?? '']
+  const whatIf = params.get('whatif')
   return (
     <div className="page">
-      {a === '' || b === '' ? (
+      {a !== '' && whatIf !== null ? (
+        <ComparedWhatIf session={a} name={whatIf} key={`${a}\n${whatIf}`} />
+      ) : a === '' || b === '' ? (
         <>
           <PageHead title="Compare" />
           <Empty title="Two sessions are needed">
@@ -46,6 +51,75 @@ export function ComparePage() {
 
 function useWholeSession(session: string) {
   return useQuery({ queryKey: ['compared', session], queryFn: ({ signal }) => readWholeSession(session, signal) })
+}
+
+/** A session beside the one of a what-if, which only this tab has. */
+function ComparedWhatIf({ session, name }: { readonly session: string; readonly name: string }) {
+  const whole = useWholeSession(session)
+  const answer = findWhatIf(name)
+  const sides = useMemo(() => (whole.data && answer ? sidesOf(whole.data, answer) : null), [whole.data, answer])
+  const compared = useMemo(() => (sides ? compareLogs(sides[0].logs, sides[1].logs) : null), [sides])
+  if (answer === null)
+    return (
+      <>
+        <PageHead title="What if" />
+        <Empty title="This what-if is gone">
+          Only the tab that asked had it. Ask again{' '}
+          <Link href={`/s/${encodeURIComponent(session)}`}>at the session</Link>.
+        </Empty>
+      </>
+    )
+  return (
+    <>
+      <PageHead title="What if" about={compared ? aboutText(compared) : undefined} />
+      {whole.isError ? <ErrorPanel error={whole.error} onRetry={() => void whole.refetch()} /> : null}
+      {whole.isPending ? <Loading what="Reading the session" /> : null}
+      <WhatIfFacts answer={answer} />
+      {sides && compared ? (
+        <Sides left={sides[0]} right={sides[1]} compared={compared} livedFrom={answer.from} />
+      ) : null}
+    </>
+  )
+}
+
+function WhatIfFacts({
+  answer: { settled, drift, missing, parked, costUsd, changed },
+}: {
+  readonly answer: WhatIfAnswer
+}) {
+  return (
+    <div className="what-if-facts">
+      <p>
+        <StatusLabel of={settled === null ? 'requires_action' : settled.type} />
+        {changed.length === 0 ? null : <span>changed: {changed.join(', ')}</span>}
+        <span>
+          this cost <Money usd={costUsd} />
+        </span>
+        <span>{countNoun(drift, 'answer')} not in the recording</span>
+      </p>
+      {missing.length + parked.length === 0 ? null : (
+        <ul>
+          {missing.map(({ tool, args }, i) => (
+            <li key={`missing ${i}`}>
+              <Text
+                mono={tool !== undefined}
+                text={
+                  tool === undefined
+                    ? 'A request was different, and no model was chosen to answer it.'
+                    : `${tool} ${oneLine(JSON.stringify(args ?? null), 200)}`
+                }
+              />
+            </li>
+          ))}
+          {parked.map(({ call, tool, why }) => (
+            <li key={`parked ${call}`}>
+              <Text text={`${tool} waits. ${why}`} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
 }
 
 function ComparedSessions({ a, b }: { readonly a: string; readonly b: string }) {
@@ -81,12 +155,18 @@ function aboutText({ first, pairs }: Comparison): string {
   return `First difference at ${step?.type === 'turn' ? `turn ${step.n}` : 'a message'}; ${differ} of ${countNoun(pairs.length, 'step')} differ`
 }
 
-type SidesProps = { readonly left: WholeSession; readonly right: WholeSession; readonly compared: Comparison }
+type SidesProps = {
+  readonly left: WholeSession
+  readonly right: WholeSession
+  readonly compared: Comparison
+  /** The right side is a what-if: after this event its steps are in no log. */
+  readonly livedFrom?: number
+}
 
 /** A pair of steps, or a fold of several equal pairs. */
 type ComparedRow = { readonly key: string; readonly pair: Pair | null; readonly first: boolean; readonly same: number }
 
-function Sides({ left, right, compared }: SidesProps) {
+function Sides({ left, right, compared, livedFrom }: SidesProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const rows = useMemo(() => foldSameSteps(compared, open), [compared, open])
   const first = rows.find((row) => row.first)?.key ?? null
@@ -95,7 +175,7 @@ function Sides({ left, right, compared }: SidesProps) {
     <>
       <div className="cmp-head">
         <Side mark="A" whole={left} />
-        <Side mark="B" whole={right} />
+        {livedFrom === undefined ? <Side mark="B" whole={right} /> : <LivedSide from={livedFrom} />}
       </div>
       <div className="cmp-tools">
         <Figures left={compared.left} right={compared.right} />
@@ -114,7 +194,7 @@ function Sides({ left, right, compared }: SidesProps) {
               {countNoun(row.same, 'step')} the same, show
             </button>
           ) : (
-            <PairRow pair={row.pair} first={row.first} />
+            <PairRow pair={row.pair} first={row.first} lastOfB={livedFrom ?? null} />
           )
         }
       />
@@ -159,6 +239,20 @@ function Side({ mark, whole: { card } }: { readonly mark: string; readonly whole
         <p className="dim">
           <StatusLabel of={stateOf(card)} /> <Text text={`${card.agent} · ${card.session}`} />
         </p>
+      </div>
+    </div>
+  )
+}
+
+function LivedSide({ from }: { readonly from: number }) {
+  return (
+    <div className="cmp-side">
+      <span className="cmp-mark" aria-hidden>
+        B
+      </span>
+      <div>
+        <h2>What if, from event {from}</h2>
+        <p className="dim">Only this tab has it. The session is not changed.</p>
       </div>
     </div>
   )
@@ -229,7 +323,10 @@ const WORDS: Readonly<Record<Difference, string>> = {
   end: 'ended otherwise',
 }
 
-function PairRow({ pair, first }: { readonly pair: Pair; readonly first: boolean }) {
+/** `lastOfB`: the last event of the right side that a page can show; null for all. */
+type PairRowProps = { readonly pair: Pair; readonly first: boolean; readonly lastOfB: number | null }
+
+function PairRow({ pair, first, lastOfB }: PairRowProps) {
   const { left, right, differs } = pair
   const isTurn = left?.type === 'turn' && right?.type === 'turn'
   return (
@@ -253,15 +350,27 @@ function PairRow({ pair, first }: { readonly pair: Pair; readonly first: boolean
           ) : null}
         </p>
       )}
-      <StepCell mark="A" step={left} other={right} />
-      <StepCell mark="B" step={right} other={left} />
+      <StepCell mark="A" step={left} other={right} isShown />
+      <StepCell mark="B" step={right} other={left} isShown={lastOfB === null || (right?.seq ?? 0) <= lastOfB} />
     </div>
   )
 }
 
-type CellProps = { readonly mark: string; readonly step: ComparedStep | null; readonly other: ComparedStep | null }
+type StepNameProps = Pick<ComparedStep, 'session' | 'seq'> & { readonly name: string; readonly isShown: boolean }
 
-function StepCell({ mark, step, other }: CellProps) {
+function StepName({ session, seq, name, isShown }: StepNameProps) {
+  return isShown ? <Link href={`/s/${encodeURIComponent(session)}?e=${seq}`}>{name}</Link> : <strong>{name}</strong>
+}
+
+type CellProps = {
+  readonly mark: string
+  readonly step: ComparedStep | null
+  readonly other: ComparedStep | null
+  /** Its event has a page. */
+  readonly isShown: boolean
+}
+
+function StepCell({ mark, step, other, isShown }: CellProps) {
   if (step === null)
     return (
       <div className="cmp-cell none">
@@ -278,7 +387,7 @@ function StepCell({ mark, step, other }: CellProps) {
         <span className="cmp-mark" aria-hidden>
           {mark}
         </span>
-        <Link href={`/s/${encodeURIComponent(session)}?e=${seq}`}>{type === 'turn' ? `Turn ${n}` : 'Message'}</Link>
+        <StepName {...{ session, seq, isShown }} name={type === 'turn' ? `Turn ${n}` : 'Message'} />
         {type === 'turn' && state !== 'replied' ? <StatusLabel of={state === 'asked' ? 'running' : state} /> : null}
         {type === 'turn' ? (
           <span className="dim">

@@ -9,6 +9,7 @@ import { useLiveState, useMe } from '../data/queries.ts'
 import { type OpenLog, useLog, useSession } from '../data/use-log.ts'
 import { Button } from '../parts/button.tsx'
 import { ForkDialog } from '../parts/fork-dialog.tsx'
+import { WhatIfDialog } from '../parts/what-if-dialog.tsx'
 import { DamageNotice, Empty, Loading, Notice, ErrorPanel } from '../parts/page-states.tsx'
 import { Text } from '../parts/exact-text.tsx'
 import { PageHead } from '../shell/page-shell.tsx'
@@ -116,6 +117,7 @@ function MomentText({ id, answer, address, opened, ends, onMove, onLive }: Momen
   const { log, view, said } = opened
   const { at, chosen } = address
   const [forks, setForks] = useState<number | null>(null)
+  const [asksFrom, setAsksFrom] = useState<number | null>(null)
   const me = useMe().data
   const dead = useWhyReadOnly(at, view.head)
   const { all, rows, last, isNow, focus, event, row, props, isNumbered } = useShownMoment(answer, opened, address)
@@ -123,6 +125,9 @@ function MomentText({ id, answer, address, opened, ends, onMove, onLive }: Momen
   const isPhone = useIsPhone()
   const choose = useCallback((to: string) => address.go({ e: to }), [address.go])
   const mayReview = dead === null
+  const mayAct = me?.role === 'operator' || me?.role === 'admin'
+  // A child goes on only with its parent, and the code of a workflow may do anything.
+  const mayAsk = mayAct && card.parent === undefined && state?.planner === undefined
   return (
     <div className="page session">
       <SessionHead card={card} state={state} me={me} dead={dead} forkAt={focus?.seq ?? last} pending={answer.pending} />
@@ -153,13 +158,23 @@ function MomentText({ id, answer, address, opened, ends, onMove, onLive }: Momen
             events={rowEvents(row, props.events, view.base)}
             pending={answer.pending}
             onChoose={choose}
-            onFork={me?.role === 'operator' || me?.role === 'admin' ? setForks : null}
+            onFork={mayAct ? setForks : null}
             onClose={() => (chosen === null ? onLive() : address.go({ e: null }))}
             isSheet={isPhone}
           />
         ) : null}
       </div>
-      <Slider head={view.head} at={at ?? last} isLive={isNow} rows={all} onMove={onMove} onLive={onLive} />
+      <Slider
+        {...{ onMove, onLive }}
+        head={view.head}
+        at={at ?? last}
+        isLive={isNow}
+        rows={all}
+        onWhatIf={mayAsk ? () => setAsksFrom(at ?? last) : null}
+      />
+      {asksFrom === null ? null : (
+        <WhatIfDialog session={id} agent={card.agent} at={asksFrom} onClose={() => setAsksFrom(null)} />
+      )}
       {forks === null ? null : <ForkDialog session={id} at={forks} onClose={() => setForks(null)} />}
     </div>
   )

@@ -6,7 +6,7 @@ import type { TimelineRow } from '../../view/timeline.ts'
 import { durationText } from '../../view/tree-rows.ts'
 import { neverChanges } from '../data/api.ts'
 import { Button } from '../parts/button.tsx'
-import { ChevronLeft, ChevronRight } from '../parts/icons.ts'
+import { ChevronLeft, ChevronRight, Split } from '../parts/icons.ts'
 
 export type SliderProps = {
   readonly head: number
@@ -16,11 +16,13 @@ export type SliderProps = {
   readonly rows: readonly TimelineRow[]
   readonly onMove: (seq: number) => void
   readonly onLive: () => void
+  /** Null: nothing can be asked here. */
+  readonly onWhatIf: (() => void) | null
 }
 
 type SliderMark = { readonly seq: number; readonly kind: 'wait' | 'idle' | 'bad' | 'end'; readonly says: string }
 
-export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) {
+export function Slider({ head, at, isLive, rows, onMove, onLive, onWhatIf }: SliderProps) {
   const marks = useMemo(() => buildSliderMarks(rows, head), [rows, head])
   const share = (seq: number): number => (head <= 1 ? 1 : (seq - 1) / (head - 1))
   return (
@@ -55,6 +57,11 @@ export function Slider({ head, at, isLive, rows, onMove, onLive }: SliderProps) 
         {at.toLocaleString('en')}
         <span className="dim"> / {head.toLocaleString('en')}</span>
       </span>
+      {onWhatIf === null ? null : (
+        <Button label="What if…" onPress={onWhatIf}>
+          <Split size={14} aria-hidden /> <span className="slider-word">What if…</span>
+        </Button>
+      )}
       <Button pressed={isLive} onPress={onLive}>
         {neverChanges() ? (
           'End'

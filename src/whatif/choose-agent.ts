@@ -1,0 +1,34 @@
+// The agent of a harness as a person changes it for a what-if: one model for all its agents, or none, and other
+// instructions for one of them.
+import type { HarnessOptions } from '../harness.ts'
+import type { WhatIfAgent } from './what-if.ts'
+
+export type AgentChoices = {
+  /** Answers for every agent. Absent: the recording does. */
+  readonly model?: HarnessOptions['model']
+  readonly instructions?: string
+  /** The agent with these instructions. */
+  readonly agent: string
+}
+
+export function changedAgent(options: HarnessOptions, { model, instructions, agent }: AgentChoices): WhatIfAgent {
+  const { model: _model, models: _models, subagents, ...rest } = options
+  const below =
+    subagents === undefined || subagents === true
+      ? subagents
+      : Object.fromEntries(
+          Object.entries(subagents).map(([name, { model: _own, ...each }]) => {
+            return [
+              name,
+              { ...each, ...(name === agent && instructions !== undefined ? { instructions } : {}) },
+            ] as const
+          }),
+        )
+  const isBelow = below !== undefined && below !== true && agent in below
+  return {
+    ...rest,
+    ...(model === undefined ? {} : { model }),
+    ...(below === undefined ? {} : { subagents: below as NonNullable<HarnessOptions['subagents']> }),
+    ...(instructions === undefined || isBelow ? {} : { instructions }),
+  }
+}
