@@ -9,10 +9,9 @@ import { completeLimits } from '../src/runtime/state/limits.ts'
 import { Toolbox } from '../src/runtime/state/toolbox.ts'
 import type { Agent } from '../src/runtime/state/agent.ts'
 import { callHash, codeHash, readCellRecord } from '../src/scripts/cell-log.ts'
-import type { CellRunner } from '../src/scripts/sandbox.ts'
-import { loadCellsHere, type StartRunner } from '../src/scripts/sandbox.ts'
-import { SCRIPT } from '../src/scripts/open-cell.ts'
+import { type CellRunner, loadCellsHere, type StartRunner } from '../src/scripts/sandbox.ts'
 import { scriptsWith } from '../src/scripts/create-scripts.ts'
+import { SCRIPT } from '../src/view/script-cell.ts'
 import { defineTool, type StandardSchema, type Tool } from '../src/tools/core/tool.ts'
 import { canonicalJson } from '../src/tools/core/canonical-json.ts'
 import type { Cast } from './cast.ts'
@@ -43,7 +42,6 @@ export function hasCells(seed: number, { hooks, clocks }: Cast): boolean {
 const anything: StandardSchema = { '~standard': { validate: (value) => ({ value }) } } as StandardSchema
 
 export class Cells {
-  readonly violations: string[] = []
   readonly tally = { calls: 0, ended: 0, diverged: 0 }
   busy = 0
   readonly #stage: Stage

@@ -10,6 +10,13 @@ export type CellBounds = {
   readonly printedChars: number
   /** A cell whose calls are refused more often than this is ended. */
   readonly refusals: number
+  /** What may cross to the thread of the harness: in one message, and in the calls that are made together. */
+  readonly messageChars: number
+  readonly partChars: number
+  /** How deep JSON may be nested. */
+  readonly nesting: number
+  /** The kinds of errors that a cell can end with by itself. */
+  readonly kinds: readonly string[]
 }
 
 /** A part of a cell that runs without waiting: its time, its randomness, and how long it may compute. */
@@ -85,7 +92,7 @@ type CellEngineOptions = {
   readonly quickjs: object
   readonly prelude: string
   readonly bounds: CellBounds
-  readonly refused: { readonly limit: number; readonly unknown: number; readonly ended: number }
+  readonly refused: Readonly<Record<'limit' | 'unknown' | 'ended' | 'large', number>>
   /** In ms. Only differences count. */
   readonly clock: () => number
 }
@@ -108,6 +115,10 @@ export class CellEngine {
   #names: ReadonlySet<string> = new Set()
   #left = { model: 0, tool: 0 }
   #refused = 0
+  /** How much the calls of this part have in their arguments. */
+  #chars = 0
+  /** While a program is compiled none of it may run: a program could close the function that is put around it. */
+  #isCompiling = false
 
   constructor(options: CellEngineOptions) {
     const { quickjs, bounds, clock, prelude } = options
@@ -132,6 +143,7 @@ export class CellEngine {
     const from = this.#options.clock()
     this.#deadline = from + request.computeMs
     this.#calls = []
+    this.#chars = 0
     let error: CellFailure | null
     try {
       error = request.type === 'cell' ? this.#start(request) : this.#resume(request)
@@ -164,7 +176,9 @@ export class CellEngine {
     this.#names = new Set(names)
     this.#left = { ...left }
     const context = this.#context
+    this.#isCompiling = true
     const main = this.#compile(code)
+    this.#isCompiling = false
     if ('error' in main) {
       this.#done = { error: main.error, changed: [], stdout: '' }
       return null
@@ -255,31 +269,50 @@ export class CellEngine {
     return { cell: Number(cell), line: Math.max(1, Number(line) - 1), column: Number(column ?? 1) }
   }
 
-  /** The one function that a script session reaches. It gives a number; negative ones are refusals. */
+  /**
+   * The one function that a script session reaches. It gives a number; negative ones are refusals. A script may have
+   * bent what the prelude is made of, so nothing in the text is taken for granted.
+   */
   #host(text: string): number {
+    const { refused, bounds } = this.#options
+    if (this.#done !== null || this.#isCompiling) return refused.ended
+    if (text.length > bounds.messageChars || this.#isTooDeep(text)) return refused.large
     const message = JSON.parse(text) as HostMessage
-    if (this.#done !== null) return this.#options.refused.ended
-    if (message.type === 'call') return this.#call(message)
-    if (message.type === 'emit') return this.#print(message.text)
-    this.#end(message)
-    return 0
+    if (message.type === 'call') return this.#call(message, text.length)
+    if (message.type === 'emit') return this.#print(String(message.text))
+    return this.#end(message)
   }
 
-  #call({ of, name, args, stack }: Extract<HostMessage, { type: 'call' }>): number {
+  #call({ of, name, args = {}, stack }: Extract<HostMessage, { type: 'call' }>, chars: number): number {
     const { refused, bounds } = this.#options
-    const counter = of === 'model' ? 'model' : 'tool'
-    const isUnknown = of === 'tool' && !this.#names.has(name)
-    if (isUnknown || this.#left[counter] <= 0) {
+    const kind = of === 'model' || of === 'agent' ? of : 'tool'
+    const tool = kind === 'tool' ? String(name) : `${kind}_query`
+    const counter = kind === 'model' ? 'model' : 'tool'
+    const isUnknown = kind === 'tool' && !this.#names.has(tool)
+    const isLarge = this.#chars + chars > bounds.partChars
+    if (isUnknown || isLarge || this.#left[counter] <= 0) {
       this.#refused += 1
       const message = `More than ${bounds.refusals} calls of this cell were refused.`
       if (this.#refused > bounds.refusals) this.#broken = { kind: 'limit_exceeded', message, at: this.#placeIn(stack) }
-      return isUnknown ? refused.unknown : refused.limit
+      return isUnknown ? refused.unknown : isLarge ? refused.large : refused.limit
     }
     this.#left[counter] -= 1
+    this.#chars += chars
     const n = this.#n
     this.#n += 1
-    this.#calls.push({ n, of, tool: name, args, at: this.#placeIn(stack) })
+    this.#calls.push({ n, of: kind, tool, args, at: this.#placeIn(stack) })
     return n
+  }
+
+  /** The thread of the harness reads it by functions that call themselves for each level. */
+  #isTooDeep(text: string): boolean {
+    let depth = 0
+    for (const mark of text.match(/"(?:[^"\\]|\\.)*"|[[\]{}]/g) ?? []) {
+      if (mark === '[' || mark === '{') depth += 1
+      else if (mark === ']' || mark === '}') depth -= 1
+      if (depth > this.#options.bounds.nesting) return true
+    }
+    return false
   }
 
   #print(text: string): number {
@@ -289,12 +322,16 @@ export class CellEngine {
     return this.#printed > printedChars ? this.#options.refused.limit : 0
   }
 
-  #end({ value, final, error, changed }: Extract<HostMessage, { type: 'done' }>): void {
+  #end({ value = 'null', final, error, changed: given }: Extract<HostMessage, { type: 'done' }>): number {
     const stdout = this.#stdout
+    if (this.#isTooDeep(value) || this.#isTooDeep(final ?? '')) return this.#options.refused.large
     const answer = final === undefined ? {} : { final: JSON.parse(final) as unknown }
+    const changed = Array.isArray(given) ? given.map(String) : []
     if (error) {
-      const { kind, name, message, stack } = error
-      this.#done = { error: this.#failure(kind, name, message, stack), ...answer, changed, stdout }
-    } else this.#done = { value: JSON.parse(value ?? 'null') as unknown, ...answer, changed, stdout }
+      const { name, message, stack } = error
+      const kind = this.#options.bounds.kinds.includes(error.kind) ? error.kind : 'script_error'
+      this.#done = { error: this.#failure(kind, String(name), String(message), String(stack)), ...answer, changed, stdout }
+    } else this.#done = { value: JSON.parse(value) as unknown, ...answer, changed, stdout }
+    return 0
   }
 }

@@ -9,12 +9,12 @@ import { readBlobs, readTextBlob } from '../runtime/state/content-blobs.ts'
 import { conversationOf } from '../runtime/state/run-messages.ts'
 import { readSessionHead } from '../runtime/state/session-tree.ts'
 import { childId, idsDownTo } from '../view/ids.ts'
+import { SCRIPT } from '../view/script-cell.ts'
 import { AGENT_QUERY, MODEL_QUERY } from './capabilities.ts'
 import { type CellBegun, type CellLog, type CellTask, readCellLog, readCellTask } from './cell-log.ts'
 import type { CellFailure } from './cell.ts'
 import { type CompleteScriptOptions, currentMode, grantLimits, type ScriptLimits } from './script-options.ts'
 
-export const SCRIPT = 'script'
 const SESSIONS_MAX = 16
 const IDLE_MS = 30 * 60_000
 const CODE_BYTES_MAX = 64 * 1024

@@ -6,7 +6,10 @@
 export const RESERVED = ['context', 'state', 'messages', 'history', 'run', 'answer'] as const
 
 /** What the host function answers instead of the number of a call. */
-export const REFUSED = { limit: -1, unknown: -2, ended: -3 } as const
+export const REFUSED = { limit: -1, unknown: -2, ended: -3, large: -4 } as const
+
+/** How much may cross to the thread of the harness at once: more would hold it up. */
+export const SIZES = { messageChars: 1024 * 1024, partChars: 4 * 1024 * 1024, nesting: 200 } as const
 
 /**
  * Evaluates to a function of the one host function. Only text crosses: the host function takes JSON and gives a number.
@@ -18,6 +21,11 @@ const { Promise: Later, Error: Failure, Object: Objects, Array: Lists, String: t
 const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, create, freeze } = Objects
 const { imul } = Math
 const open = create(null)
+const tooLarge = stringify({
+  type: 'done',
+  error: { kind: 'limit_exceeded', name: 'ScriptError', message: 'What the cell gives back has more than ${SIZES.messageChars} characters or ${SIZES.nesting} levels. Return less, and keep the rest in variables.', stack: '' },
+  changed: [],
+})
 let names = [], now = 0, seed = 0, final, before = create(null)
 
 class ScriptError extends Failure {
@@ -29,10 +37,11 @@ const refusals = {
   '${REFUSED.limit}': (what) => failure('limit_exceeded', 'No more ' + what + ' are left in this script session.'),
   '${REFUSED.unknown}': (what, name) => failure('unknown_capability', 'A script cannot call the tool "' + name + '". It can call: ' + (names.join(', ') || 'none') + '.'),
   '${REFUSED.ended}': () => failure('cancelled', 'This cell has ended.'),
+  '${REFUSED.large}': () => failure('limit_exceeded', 'The arguments of a call have at most ${SIZES.messageChars} characters and ${SIZES.nesting} levels, and those of calls that are made at once ${SIZES.partChars} characters together.'),
 }
 const ask = (type, name, args) => new Later((resolve, reject) => {
   const stack = text(new Failure().stack)
-  const n = host(stringify({ type: 'call', of: type, name: text(name), args: args === undefined ? {} : args, stack }))
+  const n = host(stringify({ __proto__: null, type: 'call', of: type, name: text(name), args: args === undefined ? {} : args, stack }))
   if (n < 0) reject(refusals[n](type === 'model' ? 'model calls' : 'tool calls', name))
   else open[n] = { resolve, reject, stack }
 })
@@ -59,7 +68,7 @@ const shown = (value) => {
   return json === undefined ? text(value) : json
 }
 const emit = (...values) => {
-  if (host(stringify({ type: 'emit', text: values.map(shown).join(' ') + '\\n' })) < 0)
+  if (host(stringify({ __proto__: null, type: 'emit', text: values.map(shown).join(' ') + '\\n' })) < 0)
     throw failure('limit_exceeded', 'The cell printed too much.')
 }
 const random = () => {
@@ -93,7 +102,9 @@ const isFixed = (name) => name in fixed || name in builtin || name === '$scope$'
 const kept = () => getOwnPropertyNames(globalThis).filter((name) => !isFixed(name))
 const read = (name) => { try { return globalThis[name] } catch { return undefined } }
 const restore = () => {
-  for (const name in fixed) defineProperty(globalThis, name, { value: fixed[name], writable: true, configurable: true, enumerable: false })
+  for (const name in fixed)
+    try { defineProperty(globalThis, name, { value: fixed[name], writable: true, configurable: true, enumerable: false }) }
+    catch { throw failure('script_error', 'An earlier cell has locked "' + name + '", so that this script session cannot go on. Begin a new one.') }
 }
 
 /** Makes the variables of a cell variables of the session: the same bindings, which its functions go on using. */
@@ -121,7 +132,8 @@ const keep = (scope, ids) => {
 const end = (scope, ids, ended) => {
   const made = scope === undefined ? [] : keep(scope, ids)
   const changed = kept().filter((name) => made.includes(name) || !(name in before) || before[name] !== read(name))
-  host(stringify({ type: 'done', ...ended, final, changed }))
+  const told = host(stringify({ __proto__: null, type: 'done', ...ended, final, changed }))
+  if (told === ${REFUSED.large}) host(tooLarge)
 }
 const described = (error) => {
   const isError = error instanceof Failure

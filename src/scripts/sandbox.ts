@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../ports/system.ts'
 import { type CellBounds, CellEngine, type CellEnded, type CellRequest, type CellRest } from './cell.ts'
-import { PRELUDE, REFUSED } from './prelude.ts'
+import { PRELUDE, REFUSED, SIZES } from './prelude.ts'
 
 const BOUNDS: CellBounds = {
   memoryBytes: 64 * 1024 * 1024,
@@ -15,6 +15,17 @@ const BOUNDS: CellBounds = {
   stdoutChars: 24_000,
   printedChars: 256 * 1024,
   refusals: 1_000,
+  ...SIZES,
+  kinds: [
+    'script_error',
+    'denied',
+    'timeout',
+    'limit_exceeded',
+    'unknown_capability',
+    'recursion_depth',
+    'capability_error',
+    'cancelled',
+  ],
 }
 /** How long after its time a thread is ended that does not answer: native work does not look up. */
 const GRACE_MS = 1_000

@@ -12,6 +12,7 @@ import { isTemporaryError } from '../runtime/state/outages.ts'
 import { DEFAULT_AGENT, type SharedAgentOptions } from '../sessions/agent.ts'
 import { isObject, parseJson } from '../view/untrusted-json.ts'
 import { idsDownTo } from '../view/ids.ts'
+import { SCRIPT } from '../view/script-cell.ts'
 import { textOf } from '../view/shown-text.ts'
 import { isCallable, queryTools } from './capabilities.ts'
 import {
@@ -27,7 +28,7 @@ import {
 } from './cell-log.ts'
 import type { CellFailure, CellRest, CellSegment, WantedCall } from './cell.ts'
 import { type CellPlaces, type CellStep, LiveCells } from './live-cells.ts'
-import { openCell, readLogOf, SCRIPT, scriptSessionOf } from './open-cell.ts'
+import { openCell, readLogOf, scriptSessionOf } from './open-cell.ts'
 import { type CompleteScriptOptions, currentMode } from './script-options.ts'
 
 /** One reply may hold so many children, and not many more calls that wait for people. */

@@ -5,10 +5,10 @@ import { diff } from '../view/line-diff.ts'
 import { flagField, integerField, objectField, optionalField, textField } from '../tools/core/argument-schema.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
 import { ToolFailure } from '../tools/core/tool-output.ts'
+import { SCRIPT } from '../view/script-cell.ts'
 import { isObject, type JsonObject } from '../view/untrusted-json.ts'
-import { SCRIPT } from './open-cell.ts'
 import { listScripts, readScript } from './saved-scripts.ts'
-import { type CompleteScriptOptions, currentMode } from './script-options.ts'
+import { type CompleteScriptOptions, currentMode, grantLimits, type ScriptLimits } from './script-options.ts'
 
 const CODE_CHARS_MAX = 64 * 1024
 const TIMEOUT_SECS = 300
@@ -48,7 +48,7 @@ export function scriptTool(options: CompleteScriptOptions): Tool {
     approval: () => (currentMode({ mode }) === 'off' ? 'never' : mode === 'ask' ? 'ask' : 'auto'),
     normalise: (args) => resolveProgram(folders, args),
   })
-  return { ...tool, child: () => SCRIPT, starts: SCRIPT, choice: choiceOf, kind: 'subagent' }
+  return { ...tool, child: () => SCRIPT, starts: SCRIPT, choice: (args) => choiceOf(options, args), kind: 'subagent' }
 }
 
 const DESCRIPTION = `Runs a JavaScript program that calls tools, agents and models in loops and in parallel. One call is one cell; variables of the top level live on in the next cell of the same session_id.
@@ -80,13 +80,17 @@ export function unknownScriptText(folders: readonly string[], name: string): str
 }
 
 /** The options of the cell's run. */
-function choiceOf(args: Json): { readonly limits: Readonly<Record<string, number>> } {
-  const { timeout_secs: secs = TIMEOUT_SECS, limits = {} } = args as {
+function choiceOf(options: CompleteScriptOptions, args: Json): { readonly limits: Readonly<Record<string, number>> } {
+  const { timeout_secs: secs = TIMEOUT_SECS, limits: asked = {} } = args as {
     readonly timeout_secs?: number
-    readonly limits?: { readonly concurrency?: number }
+    readonly limits?: Partial<Pick<ScriptLimits, 'depth' | 'concurrency'>>
   }
-  const { concurrency } = limits
-  return {
-    limits: { activeMs: secs * 1_000, ...(concurrency === undefined ? {} : { parallel: Math.min(8, concurrency) }) },
-  }
+  const { depth, concurrency } = options.limits
+  const wanted = { depth, concurrency, ...asked }
+  const granted = grantLimits(currentMode(options), options.limits, {
+    // Sessions are never deeper than the host says: a model can only lower it.
+    depth: Math.min(depth, wanted.depth),
+    concurrency: wanted.concurrency,
+  })
+  return { limits: { activeMs: secs * 1_000, parallel: granted.concurrency, depth: granted.depth } }
 }

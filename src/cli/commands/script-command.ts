@@ -9,7 +9,8 @@ import { print, printJson, shortId, terretCommand, warn } from '../present/print
 import { findHome, realFolder } from '../state/cli-home.ts'
 import { withStore } from '../state/command-context.ts'
 import { driveAndReport, readCommandSetup } from '../state/drive-session.ts'
-import { SCRIPT_AGENT, scriptFolders } from '../state/folder-scripts.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
+import { scriptFolders } from '../state/folder-scripts.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { isTrusted } from '../state/trusted-folders.ts'
 
@@ -59,14 +60,14 @@ function findScript(name: string): SavedScript {
 function runSaved(call: CommandArgs, { name, text }: SavedScript): Promise<number> {
   return withStore(async (place) => {
     const folder = realpathSync(place.folder)
-    const setup = await readCommandSetup(place, folder, call, SCRIPT_AGENT)
+    const setup = await readCommandSetup(place, folder, call, SCRIPT)
     if (setup.mode === 'plan') throw new CliError(EXIT.usage, 'No script runs in plan mode. Use --mode ask.')
     const open = async (harness: Harness) => {
-      const session = await startSessionIn(place, folder, (as) => harness.open({ ...as, agent: SCRIPT_AGENT }))
+      const session = await startSessionIn(place, folder, (as) => harness.open({ ...as, agent: SCRIPT }))
       if (!call.is('quiet') && !call.is('json')) warn(`Script ${clean(name)} ${shortId(session.id)}`)
       return session
     }
     const input = JSON.stringify({ name, script: text })
-    return driveAndReport(place, call, { setup, agent: SCRIPT_AGENT, open, input })
+    return driveAndReport(place, call, { setup, agent: SCRIPT, open, input })
   })
 }

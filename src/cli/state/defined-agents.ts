@@ -8,7 +8,8 @@ import { EXIT, CliError } from '../exit.ts'
 import { nearest } from '../../options.ts'
 import { modelsFor } from './folder-agent.ts'
 import { CLI_AGENT as OWN } from './folder-memory.ts'
-import { SCRIPT_AGENT, scriptParts } from './folder-scripts.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
+import { scriptParts } from './folder-scripts.ts'
 import type { FolderSetup } from './folder-setup.ts'
 import { workflowOfAgent } from './workflow-agents.ts'
 import { terretCommand } from '../present/print.ts'
@@ -112,7 +113,7 @@ export function agentsFolder({ home }: FolderSetup): string {
 
 /** True if a definition describes this agent. Workflows, cron jobs and the default agent of the folder do not count. */
 export function isDefinedAgent(agent: string | undefined): agent is string {
-  const own: readonly string[] = ['', OWN, CRON_AGENT, SCRIPT_AGENT]
+  const own: readonly string[] = ['', OWN, CRON_AGENT, SCRIPT]
   return agent !== undefined && !own.includes(agent) && workflowOfAgent(agent) === null
 }
 

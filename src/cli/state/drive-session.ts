@@ -4,7 +4,7 @@ import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
-import { SCRIPT_AGENT } from './folder-scripts.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import { type DriveEnd, driveAtTerminal } from '../present/terminal-run.ts'
@@ -145,7 +145,7 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     const session = await open(harness)
     const quiet = call.is('quiet')
     const json = call.is('json')
-    const isScript = agent === SCRIPT_AGENT
+    const isScript = agent === SCRIPT
     const planned = agent !== undefined && (isScript || isWorkflowAgent(agent))
     const isReport = planned && !isScript && flowOf(agent) === null
     const tools = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))

@@ -3,11 +3,9 @@
 import { join } from 'node:path'
 import type { HarnessOptions } from '../../index.ts'
 import type { ScriptMode } from '../../scripts/index.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import type { Home } from './cli-home.ts'
 import type { FolderSetup } from './folder-setup.ts'
-
-/** The agent of a script that a person runs, and of each cell. */
-export const SCRIPT_AGENT = 'script'
 
 type PlacedFolder = Pick<FolderSetup, 'folder' | 'trusted'> & { readonly home: Pick<Home, 'folder'> }
 
@@ -27,7 +25,7 @@ export async function scriptParts(
 ): Promise<Pick<HarnessOptions, 'tools' | 'graphs'>> {
   const { settings, mode } = setup
   const own: ScriptMode = mode === 'plan' ? 'off' : (settings.scripts ?? 'off')
-  if (own === 'off' && (agent !== SCRIPT_AGENT || mode === 'plan')) return {}
+  if (own === 'off' && (agent !== SCRIPT || mode === 'plan')) return {}
   const { createScripts } = await import('../../scripts/index.ts')
   const folders = scriptFolders(setup)
   const { tool, planner } = createScripts({ mode: own === 'off' ? 'on' : own, folders })
