@@ -133,7 +133,11 @@ export class Cells {
   }
 
   #author(process: SimProcess): Agent {
-    const tools = [this.#tool(process, 'look', 'read'), this.#tool(process, 'post', 'once'), this.#tool(process, 'pay', 'once')]
+    const tools = [
+      this.#tool(process, 'look', 'read'),
+      this.#tool(process, 'post', 'once'),
+      this.#tool(process, 'pay', 'once'),
+    ]
     return {
       name: 'author',
       model: NEVER,

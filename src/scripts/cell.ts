@@ -330,7 +330,12 @@ export class CellEngine {
     if (error) {
       const { name, message, stack } = error
       const kind = this.#options.bounds.kinds.includes(error.kind) ? error.kind : 'script_error'
-      this.#done = { error: this.#failure(kind, String(name), String(message), String(stack)), ...answer, changed, stdout }
+      this.#done = {
+        error: this.#failure(kind, String(name), String(message), String(stack)),
+        ...answer,
+        changed,
+        stdout,
+      }
     } else this.#done = { value: JSON.parse(value) as unknown, ...answer, changed, stdout }
     return 0
   }

@@ -103,7 +103,7 @@ const kept = () => getOwnPropertyNames(globalThis).filter((name) => !isFixed(nam
 const read = (name) => { try { return globalThis[name] } catch { return undefined } }
 const restore = () => {
   for (const name in fixed)
-    try { defineProperty(globalThis, name, { value: fixed[name], writable: true, configurable: true, enumerable: false }) }
+    try { defineProperty(globalThis, name, { __proto__: null, value: fixed[name], writable: true, configurable: true, enumerable: false }) }
     catch { throw failure('script_error', 'An earlier cell has locked "' + name + '", so that this script session cannot go on. Begin a new one.') }
 }
 
@@ -115,15 +115,16 @@ const keep = (scope, ids) => {
     try {
       const get = scope('() => ' + id)
       const known = getOwnPropertyDescriptor(globalThis, id)
-      if (known) {
+      if (known || id in globalThis) {
         const mark = {}
-        defineProperty(globalThis, id, { value: mark, writable: true, configurable: true, enumerable: true })
+        defineProperty(globalThis, id, { __proto__: null, value: mark, writable: true, configurable: true, enumerable: true })
         const global = get() === mark
-        defineProperty(globalThis, id, known)
+        if (known) defineProperty(globalThis, id, known)
+        else delete globalThis[id]
         if (global) continue
       } else get()
       const set = scope('($code$) => { ' + id + ' = $code$ }')
-      defineProperty(globalThis, id, { get, set, configurable: true, enumerable: true })
+      defineProperty(globalThis, id, { __proto__: null, get, set, configurable: true, enumerable: true })
       made.push(id)
     } catch {}
   }

@@ -1,6 +1,7 @@
 // A cell of a script as the lines of its program: what each line has called, how that ended, what it cost, and what it
 // waits for. Pure, from the rows of the cell's timeline. A log is not trusted: what has the wrong type is left out.
 import type { CallKey, Frozen } from '../kernel/content.ts'
+import type { Card } from '../ports/store.ts'
 import { countNoun, textOf } from './shown-text.ts'
 import type { CallRow, TimelineRow, TurnRow } from './timeline.ts'
 import { asList, asString, isObject, type JsonObject, parseJson } from './untrusted-json.ts'
@@ -53,8 +54,22 @@ export function scriptCellOf(
   return { cell, lines, others: called(null), now, error: end ? errorIn(end, cell) : null }
 }
 
+/** What the sessions below a cell cost, by the key of the call that started them. */
+export function childCosts(
+  cell: string,
+  cards: readonly Pick<Card, 'session' | 'cost'>[],
+): ReadonlyMap<CallKey, number> {
+  const costs = new Map<CallKey, number>()
+  for (const { session, cost } of cards) {
+    if (!session.startsWith(`${cell}~`)) continue
+    const [key = ''] = session.slice(cell.length + 1).split('~')
+    costs.set(key, (costs.get(key) ?? 0) + cost)
+  }
+  return costs
+}
+
 /** The program in the task of a cell. A host may give it as plain text. */
-export function programIn(task: string): string {
+function programIn(task: string): string {
   const value = parseJson(task)
   return isObject(value) && typeof value['script'] === 'string' ? value['script'] : task
 }
@@ -130,7 +145,8 @@ export function drawScriptCell(
     ...(error?.line === line ? [`${' '.repeat(width + 2)}└ ${safe(`${error.kind}: ${error.message}`)}`] : []),
   ])
   const elsewhere = others.reduce((sum, { count }) => sum + count, 0)
-  const more = elsewhere === 0 ? [] : [`  ${countNoun(elsewhere, 'call')} of functions of earlier cells`, ...below(others)]
+  const more =
+    elsewhere === 0 ? [] : [`  ${countNoun(elsewhere, 'call')} of functions of earlier cells`, ...below(others)]
   const failed = error !== null && error.line === null ? [`  ${safe(`${error.kind}: ${error.message}`)}`] : []
   return [...drawn, ...more, ...failed]
 }

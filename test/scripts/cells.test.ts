@@ -153,3 +153,39 @@ it.each([
 ])('B-CELL-5: %s ends as %s', async (code, kind) => {
   expect((await runCell(await startThread(), code, { computeMs: 100 })).error).toMatchObject({ kind })
 })
+
+it('B-CELL-1: names that the global object inherits are no variables of a cell, and can be', async () => {
+  const used = await runCell(
+    thread,
+    'const list = [1]; return list.toString() + list.hasOwnProperty(0) + list.constructor.name',
+  )
+  expect(used).toMatchObject({ value: '1trueArray', changed: ['list'] })
+  const again = await runCell(thread, 'return [typeof toString, typeof constructor, show_vars().toString]', { cell: 2 })
+  expect(again).toMatchObject({ value: ['function', 'function', null] })
+  await runCell(thread, 'const valueOf = 3', { cell: 3 })
+  expect(await runCell(thread, 'return valueOf', { cell: 4 })).toMatchObject({ value: 3 })
+})
+
+it('B-CELL-23: a cell that locks a name of a script ends the session with a sentence', async () => {
+  const other = await startThread()
+  await runCell(
+    other,
+    'Object.defineProperty(globalThis, "tool_call", { value: 1, configurable: false, writable: false })',
+  )
+  const { error } = await runCell(other, 'return 1', { cell: 2 })
+  expect(error).toMatchObject({ kind: 'script_error' })
+  expect(error?.message).toContain('has locked "tool_call"')
+})
+
+it('B-CELL-34: what crosses from a thread is bounded, whatever a program does', async () => {
+  const other = await startThread()
+  const large = await runCell(other, 'return "x".repeat(2_000_000)')
+  expect(large.error?.message).toContain('What the cell gives back has more than 1048576 characters or 200 levels.')
+  const args = await runCell(other, 'await tool_call("read", { a: "x".repeat(2_000_000) })', { cell: 2 })
+  expect(args.error).toMatchObject({
+    kind: 'limit_exceeded',
+    message: expect.stringContaining('The arguments of a call') as string,
+  })
+  const deep = 'let a = []; for (let i = 0; i < 300; i++) a = [a]\nawait tool_call("read", a)'
+  expect((await runCell(other, deep, { cell: 3 })).error).toMatchObject({ kind: 'limit_exceeded', at: { line: 2 } })
+})

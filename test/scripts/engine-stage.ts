@@ -24,20 +24,27 @@ export function giveResults(runner: CellRunner, results: readonly CellResult[]):
   return runner.run({ ...ALLOWED, type: 'results', results })
 }
 
-/** Runs a cell to its end. `answer` is what each of its calls is given. */
-export async function runCell(
-  runner: CellRunner,
-  code: string,
-  options: CellOptions & { readonly answer?: (call: WantedCall) => unknown } = {},
-): Promise<CellDone> {
-  const { answer = ({ args }) => args } = options
+type RunOptions = CellOptions & {
+  /** What each of its calls is given. */
+  readonly answer?: (call: WantedCall) => unknown
+  /** Sees what comes from the thread. A thread that was lost is then an error of the cell. */
+  readonly look?: (outcome: CellOutcome) => void
+}
+
+/** Runs a cell to its end. */
+export async function runCell(runner: CellRunner, code: string, options: RunOptions = {}): Promise<CellDone> {
+  const { answer = ({ args }) => args, look } = options
   let rest = await startCell(runner, code, options)
-  while (rest.type === 'rest' && rest.done === null)
+  look?.(rest)
+  while (rest.type === 'rest' && rest.done === null) {
     rest = await giveResults(
       runner,
       rest.calls.map((call) => [call.n, true, answer(call)]),
     )
+    look?.(rest)
+  }
   if (rest.type === 'rest' && rest.done) return rest.done
   if (rest.type === 'ended') return { error: rest.error, changed: [], stdout: '' }
+  if (look) return { error: { kind: 'script_error', message: rest.type, at: null }, changed: [], stdout: '' }
   throw new Error(`The thread was lost: ${JSON.stringify(rest)}`)
 }

@@ -12,7 +12,7 @@ import { eventLineWriter } from '../present/event-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
 import { childLine, type ChildWatcher, type WatchedChild } from './child-watcher.ts'
 import { isBudget } from '../present/result-output.ts'
-import { drawScriptCell, SCRIPT, scriptCellOf } from '../../view/script-cell.ts'
+import { childCosts, drawScriptCell, SCRIPT, scriptCellOf } from '../../view/script-cell.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { timelineOf } from '../../view/timeline.ts'
 import { EXIT, CliError } from '../exit.ts'
@@ -219,13 +219,14 @@ async function lastEventLines({ options: { place } }: ChatControl, child: Watche
 }
 
 /** The program of a cell, with what its lines have called. */
-async function scriptLines({ options: { place }, children }: ChatControl, child: WatchedChild): Promise<readonly string[]> {
-  const own = `${child.name}~`
-  const costs = new Map(
-    children.all.filter(({ name }) => name.startsWith(own)).map(({ name, card }) => [name.slice(own.length), card.cost]),
+async function scriptLines(chat: ChatControl, { session }: WatchedChild): Promise<readonly string[]> {
+  const { options, children } = chat
+  const costs = childCosts(
+    session,
+    children.all.map(({ card }) => card),
   )
-  const events = await readAllEvents(place.store, child.session)
-  return drawScriptCell(scriptCellOf(timelineOf(events), costs), (text) => shownLine(text))
+  const events = await readAllEvents(options.place.store, session)
+  return drawScriptCell(scriptCellOf(timelineOf(events), costs), shownLine)
 }
 
 async function showWaiting(chat: ChatControl): Promise<void> {
