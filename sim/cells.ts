@@ -12,7 +12,7 @@ import { callHash, codeHash, readCellRecord } from '../src/scripts/cell-log.ts'
 import { type CellRunner, loadCellsHere, type StartRunner } from '../src/scripts/sandbox.ts'
 import { scriptsWith } from '../src/scripts/create-scripts.ts'
 import { SCRIPT } from '../src/view/script-cell.ts'
-import { defineTool, type StandardSchema, type Tool } from '../src/tools/core/tool.ts'
+import { defineTool, type Tool } from '../src/tools/core/tool.ts'
 import { canonicalJson } from '../src/tools/core/canonical-json.ts'
 import type { Cast } from './cast.ts'
 import { NEVER } from './idle-harness.ts'
@@ -22,7 +22,7 @@ import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
 
 const SESSION = 'p0'
-const SHARE = 0.2
+const SHARE = 0.5
 const TOOL_MS = 60
 /** More calls at once than one reply holds, a chain beside another, and calls that wait for people. */
 const PROGRAM = `const said = []
@@ -38,8 +38,6 @@ const KEYS = 53 + 3 + 5 + 1 + 1
 export function hasCells(seed: number, { hooks, clocks }: Cast): boolean {
   return hooks === null && !clocks && new Chance(seed ^ 0x5c41).yes(SHARE)
 }
-
-const anything: StandardSchema = { '~standard': { validate: (value) => ({ value }) } } as StandardSchema
 
 export class Cells {
   readonly tally = { calls: 0, ended: 0, diverged: 0 }
@@ -158,7 +156,7 @@ export class Cells {
     return defineTool({
       name,
       description: name,
-      input: anything,
+      input: { type: 'object' },
       effect,
       timeoutMs: TOOL_MS,
       ...(name === 'pay' ? { approval: 'ask' as const } : {}),
