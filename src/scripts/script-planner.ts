@@ -88,7 +88,7 @@ function scriptAgent({ options, places }: ScriptSetup, shared: SharedAgentOption
     budget,
     output: null,
     children,
-    planner: { name: SCRIPT, verdict: judgeCellReply, bounded: true },
+    planner: { name: SCRIPT, verdict: judgeCellReply, bounded: true, describeUnfinished },
   }
 }
 
@@ -237,6 +237,22 @@ function replyOf(record: CellRecord, calls: readonly WantedCall[], { seq }: Requ
     finish: calls.length > 0 ? 'calls' : 'stop',
     usage: null,
   }
+}
+
+/** The result of a cell that failed. One that was ended from outside has none, and says why. */
+function describeUnfinished(reply: string, outcome: Outcome): string {
+  const record = parseJson(reply)
+  const { end, calls = [] } = isObject(record) ? (record as unknown as CellRecord) : {}
+  if (end) return JSON.stringify(end.result)
+  const { line = null } = calls[0]?.at ?? {}
+  return JSON.stringify({ error: { ...whyEnded(outcome), line } })
+}
+
+function whyEnded(outcome: Outcome): Pick<CellFailure, 'kind' | 'message'> {
+  if (outcome.type !== 'limit') return { kind: 'cancelled', message: 'The cell was ended before it had a result.' }
+  if (outcome.limit === 'active_ms')
+    return { kind: 'timeout', message: 'The time of the cell was over before it had a result.' }
+  return { kind: 'limit_exceeded', message: `The cell reached the limit ${outcome.limit} of its run.` }
 }
 
 function judgeCellReply({ parts, calls }: Reply): ReturnType<NonNullable<Agent['planner']>['verdict']> {

@@ -138,11 +138,11 @@ export function drawScriptCell(
 ): readonly string[] {
   const width = String(lines.length).length
   const below = (calls: readonly LineCalls[]): readonly string[] =>
-    calls.map((each) => `${' '.repeat(width + 2)}└ ${safe(lineCallsText(each))}`)
+    calls.map((each) => `${' '.repeat(width + 3)}└ ${safe(lineCallsText(each))}`)
   const drawn = lines.flatMap(({ line, text, calls }) => [
-    `${now === line ? '›' : ' '}${String(line).padStart(width)} ${safe(text)}`,
+    `${now === line ? '›' : ' '} ${String(line).padStart(width)} ${safe(text)}`,
     ...below(calls),
-    ...(error?.line === line ? [`${' '.repeat(width + 2)}└ ${safe(`${error.kind}: ${error.message}`)}`] : []),
+    ...(error?.line === line ? [`${' '.repeat(width + 3)}└ ${safe(`${error.kind}: ${error.message}`)}`] : []),
   ])
   const elsewhere = others.reduce((sum, { count }) => sum + count, 0)
   const more =

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { Harness, memory, type Priced, scripted } from '../../src/index.ts'
 import { FREE_PROFILE } from '../../src/models/price.ts'
 import { createScripts } from '../../src/scripts/index.ts'
-import { type CellAnswer, decideAll, eventsOf, ofType, runCells, withScripts } from './stage.ts'
+import { type CellAnswer, type CellArgs, decideAll, eventsOf, ofType, runCells, withScripts } from './stage.ts'
 
 const next =
   (script: string) =>
@@ -214,4 +214,39 @@ it('B-CELL-29: each call is recorded with its cell and its line', async () => {
     { n: 0, at: { cell: 1, line: 1 } },
     { n: 1, at: { cell: 1, line: 3 } },
   ])
+})
+
+it('B-CELL-38: a model can lower the depth and cannot raise it, and more calls at once only in the mode on', async () => {
+  const script =
+    'await Promise.all(Array.from({ length: 12 }, (_, n) => tool_call("read", { path: `p${n}` })))\nreturn await agent_query("x").catch((e) => e.kind)'
+  const mostOf = async (mode: 'ask' | 'on', limits: CellArgs, own: object = {}) => {
+    const { harness, seen, told } = withScripts([{ script, limits }], {
+      scripts: { mode },
+      waitMs: 20,
+      subagents: true,
+      ...own,
+    })
+    const { sessionId } = await harness.run('go')
+    await decideAll(harness, sessionId)
+    return [seen.most, (JSON.parse(told[0] ?? '') as CellAnswer).value]
+  }
+  expect(await mostOf('ask', { concurrency: 8 })).toEqual([4, 'done'])
+  expect(await mostOf('on', { concurrency: 8, depth: 9 }, { limits: { depth: 1 } })).toEqual([8, 'recursion_depth'])
+  expect(await mostOf('ask', { concurrency: 2, depth: 1 })).toEqual([2, 'recursion_depth'])
+})
+
+it('B-CELL-39: a cell whose time is over is a timeout with its line, and the run that wrote it goes on', async () => {
+  const script = 'const a = 1\nawait tool_call("read", { path: "p" })\nawait tool_call("read", { path: "q" })'
+  const { texts, answers, result } = await runCells([{ script, timeout_secs: 1 }], { waitMs: 1_500 })
+  expect(result.status).toBe('completed')
+  expect(answers[0]).toEqual({
+    error: { kind: 'timeout', message: 'The time of the cell was over before it had a result.', line: 2 },
+  })
+  expect(texts[0]).not.toContain('hash')
+})
+
+it('B-CELL-39: a cell that failed tells its result, and nothing of the records of its planner', async () => {
+  const { answers, texts } = await runCells([{ script: 'await tool_call("read", { path: "p" })\nthrow new Error("no")' }])
+  expect(answers[0]).toMatchObject({ error: { kind: 'script_error', line: 2 }, calls: [{ tool: 'read', line: 1 }] })
+  expect(texts[0]).not.toContain('hash')
 })

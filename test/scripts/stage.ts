@@ -101,9 +101,8 @@ function lastText(messages: readonly { readonly role: string }[]): string {
 
 /** The result in a text for the model, also in that of a cell that failed. */
 export function answerIn(text: string): CellAnswer {
-  const found = (/\{"[^]*\}/.exec(text) ?? ['{}']).map((json) => JSON.parse(json) as object)[0] ?? {}
-  const { end } = found as { readonly end?: { readonly result: CellAnswer } }
-  return end?.result ?? (found as CellAnswer)
+  const [json = '{}'] = /\{"[^]*\}/.exec(text) ?? []
+  return JSON.parse(json) as CellAnswer
 }
 
 type Stage = {

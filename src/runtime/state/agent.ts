@@ -1,7 +1,7 @@
 // An agent as a run sees it, with its defaults filled in, and the agent of a session now. What a host writes is checked
 // in sessions/agent.ts.
 import type { Reply, Model, AnswerSettings } from '../../ports/model.ts'
-import type { Verdict, Json, Limits, Narrowing, Part } from '../../kernel/content.ts'
+import type { Verdict, Json, Limits, Narrowing, Outcome, Part } from '../../kernel/content.ts'
 import type { Message } from '../../kernel/transcript.ts'
 import type { ToolContext } from '../../tools/core/tool-context.ts'
 import type { Tool } from '../../tools/core/tool.ts'
@@ -42,6 +42,10 @@ export type Planner = {
    * its calls are its host's program.
    */
   readonly bounded?: true
+  /**
+   * What its parent reads of a run that ended without an answer, made of the last reply. Absent: the reply as it is.
+   */
+  readonly describeUnfinished?: (reply: string, outcome: Outcome) => string
 }
 
 /** A graph: `json` for programs, and the source of a Mermaid picture. */
