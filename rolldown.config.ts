@@ -12,8 +12,13 @@ const bundled = [
   'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
   'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm', 'zod', '@agentclientprotocol/sdk',
   '@modelcontextprotocol/server', '@modelcontextprotocol/core', 'croner',
+  'quickjs-emscripten-core', '@jitl/quickjs-ffi-types', '@jitl/quickjs-wasmfile-release-sync',
 ]
-const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
+const wasm = [
+  'web-tree-sitter/web-tree-sitter.wasm',
+  '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm',
+  '@jitl/quickjs-wasmfile-release-sync/dist/emscripten-module.wasm',
+]
 
 /** What `terret demo` writes its report from. */
 const DOCUMENTS = 'src/cli/demo/documents'
@@ -43,16 +48,20 @@ const assets: Plugin = {
 }
 
 /**
- * web-tree-sitter names its WebAssembly file by an address beside the module, where it is not. We give it the bytes, so it never reads
+ * Two packages name their WebAssembly file by an address beside the module, where it is not. We give them the bytes, so they never read
  * that address, but a bundler of a user (Next.js) follows it, and ends with an error about a file that nobody needs.
  */
 const noWasmAddress: Plugin = {
   name: 'no-wasm-address',
   transform(code, id) {
-    if (!id.includes('/web-tree-sitter/')) return null
-    const address = 'new URL("web-tree-sitter.wasm", import.meta.url).href'
+    const [file, address] = id.includes('/web-tree-sitter/')
+      ? ['web-tree-sitter.wasm', 'new URL("web-tree-sitter.wasm", import.meta.url).href']
+      : id.endsWith('/quickjs-wasmfile-release-sync/dist/emscripten-module.mjs')
+        ? ['emscripten-module.wasm', '(new URL("emscripten-module.wasm",import.meta.url)).href']
+        : []
+    if (file === undefined || address === undefined) return null
     if (!code.includes(address)) throw new Error(`${id} no longer has ${address}`)
-    return { code: code.replace(address, '"web-tree-sitter.wasm"'), map: null }
+    return { code: code.replace(address, JSON.stringify(file)), map: null }
   },
 }
 
@@ -169,6 +178,9 @@ export default defineConfig({
     'triggers/index': 'src/triggers/index.ts',
     'boards/index': 'src/boards/index.ts',
     'cron/index': 'src/cron/index.ts',
+    'scripts/index': 'src/scripts/index.ts',
+    // What a thread of a script loads.
+    'scripts/quickjs': 'src/scripts/quickjs.ts',
     'consumers/index': 'src/consumers/index.ts',
     'memory/index': 'src/memory/index.ts',
     'agents/index': 'src/agents/index.ts',

@@ -16,6 +16,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['durable.bytes', async () => (await import('./durable.ts')).bytes],
   ['durable.group', async () => (await import('./group.ts')).group],
   ['crash.test', async () => (await import('./crash-test.ts')).crashTests],
+  ['scripts', async () => (await import('./scripts.ts')).scripts],
   ['triggers', async () => (await import('./triggers.ts')).triggers],
   ['postgres', async () => (await import('./postgres/commits.ts')).commits],
   ['postgres.turn', async () => (await import('./postgres/turns.ts')).turns],

@@ -1,4 +1,5 @@
 // The planted faults: each is one small mutation of the real source, which the simulator must catch (planted.ts).
+import { CELL_FAULTS } from './faults-cells.ts'
 import { CHILD_FAULTS } from './faults-children.ts'
 import { CLOCK_FAULTS } from './faults-clocks.ts'
 import { CONSUMER_FAULTS } from './faults-consumers.ts'
@@ -565,6 +566,7 @@ export const FAULTS: readonly Planted[] = [
   ...CLOCK_FAULTS,
   ...CONTEXT_FAULTS,
   ...CHILD_FAULTS,
+  ...CELL_FAULTS,
   ...CONSUMER_FAULTS,
   ...NETWORK_PLANTED,
 ]

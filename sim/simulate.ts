@@ -23,6 +23,7 @@ import { FAR, Invariants, type Seen } from './invariants.ts'
 import { hasBoard, Members } from './members.ts'
 import { hasHost, Schedules } from './schedules.ts'
 import { hasJobs, Jobs } from './jobs.ts'
+import { Cells, hasCells } from './cells.ts'
 import { Deliveries, hasDeliveries } from './deliveries.ts'
 import { hasPursuits, Pursuits } from './pursuits.ts'
 import { Oracle } from './oracle.ts'
@@ -102,6 +103,8 @@ export type Report = {
   readonly jobs: Jobs['tally'] | null
   /** Of the events from outside; null where there are none. */
   readonly deliveries: Deliveries['tally'] | null
+  /** Of the cell of a script; null where there is none. */
+  readonly cells: Cells['tally'] | null
   /** Of what sessions pursue in rounds; null where nothing is pursued. */
   readonly pursuits: Pursuits['tally'] | null
   /** Of the graphs that drive a session. */
@@ -173,6 +176,7 @@ class Simulation {
   readonly #listeners: Listeners | null
   readonly #jobs: Jobs | null
   readonly #deliveries: Deliveries | null
+  readonly #cells: Cells | null
   readonly #pursuits: Pursuits | null
   readonly #errors: string[] = []
   readonly #workers: number
@@ -213,6 +217,7 @@ class Simulation {
     const say: People['say'] = (session, event) => this.#people.say(session, event)
     this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(around, { seed, walls: this.#walls, say }) : null
     this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(around, seed) : null
+    this.#cells = hasCells(seed, this.#cast) ? new Cells(around, { seed, say, oracle: this.#oracle }) : null
     this.#pursuits = hasPursuits(seed, this.#cast) ? new Pursuits(around, seed) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
@@ -221,6 +226,7 @@ class Simulation {
   }
 
   async play(): Promise<void> {
+    await this.#cells?.load()
     await this.#store.open()
     for (const session of this.#sessions) await this.#create(session)
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
@@ -235,6 +241,7 @@ class Simulation {
     if (this.#schedules) this.#live(this.#schedules.play())
     if (this.#jobs) this.#live(this.#jobs.play())
     if (this.#deliveries) this.#live(this.#deliveries.play())
+    if (this.#cells) this.#live(this.#cells.play())
     if (this.#pursuits) this.#live(this.#pursuits.play())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
@@ -285,6 +292,7 @@ class Simulation {
       listeners: this.#listeners?.tally ?? null,
       jobs: this.#jobs?.tally ?? null,
       deliveries: this.#deliveries?.tally ?? null,
+      cells: this.#cells?.tally ?? null,
       pursuits: this.#pursuits?.tally ?? null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
@@ -311,6 +319,7 @@ class Simulation {
         (this.#schedules?.busy ?? 0) +
         (this.#jobs?.busy ?? 0) +
         (this.#deliveries?.busy ?? 0) +
+        (this.#cells?.busy ?? 0) +
         (this.#pursuits?.busy ?? 0) ===
         0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
@@ -401,10 +410,11 @@ class Simulation {
     const agents = simAgents(this.#cast, process, this.#oracle)
     const jobs = this.#jobs?.agentIn(process)
     const triggers = this.#deliveries?.agentIn(process)
+    const cells = this.#cells?.agentIn(process)
     const host = { services: null as unknown, wake: (id: string): Promise<unknown> => worker.wake(id) }
     const poets = this.#pursuits?.agentIn(process, () => host)
     const agent: typeof agents = (name) =>
-      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? poets?.(name) ?? agents(name)
+      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? cells?.(name) ?? poets?.(name) ?? agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -520,7 +530,7 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#pursuits])
+    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#cells, this.#pursuits])
       this.#errors.push(...((await actor?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))

@@ -28,6 +28,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  looks that a host scheduled ${sum((r) => r.seen.scheduled)}, dropped ${sum((r) => r.seen.unscheduled)}, messages for later ${sum((r) => r.seen.later)}`,
     `  contexts cut ${sum((r) => r.seen.cuts)}, results cleared ${sum((r) => r.seen.cleared)}`,
     `  refused by a provider that was down ${sum((r) => r.refused)}, tools away ${sum((r) => r.absent)}, stopped answers ${sum((r) => r.seen.stopped)}, cut answers ${sum((r) => r.seen.cut)}`,
+    `  calls of cells ${sum((r) => r.cells?.calls ?? 0)}, cells that ended ${sum((r) => r.cells?.ended ?? 0)}, that went another way ${sum((r) => r.cells?.diverged ?? 0)}`,
     `  runs that ended with a sweep of worktrees ${sum((r) => r.trees.ends)}, sweeps ${sum((r) => r.trees.sweeps)}`,
     `  seeds that crashed between intent and result: ${(share * 100).toFixed(1)} %`,
     `  trace ${trace.slice(0, 32)}`,

@@ -52,6 +52,7 @@ const COMMANDS: Commands = {
   handoffs: async () => (await import('./commands/handoffs-command.ts')).handoffsCommand,
   worktree: async () => (await import('./commands/worktree-command.ts')).worktreeCommand,
   workflow: async () => (await import('./commands/workflow-command.ts')).workflowCommand,
+  script: async () => (await import('./commands/script-command.ts')).scriptCommand,
   eval: async () => (await import('./commands/eval-command.ts')).evalCommand,
   cron: async () => (await import('./commands/cron-command.ts')).cronCommand,
   mcp: async () => (await import('./configure/mcp-command.ts')).mcpCommand,

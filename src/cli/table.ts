@@ -321,6 +321,9 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
       ...drivingFlags,
     },
   ),
+  script: entry('list | show NAME | run NAME', [1, 2], 'saved programs whose calls are calls of a session', {
+    ...drivingFlags,
+  }),
   cron: entry(
     'add NAME LINE | list | run NAME | on NAME | off NAME | remove NAME',
     [1, 3],

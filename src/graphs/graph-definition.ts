@@ -35,7 +35,7 @@ export type Graph = {
   readonly onInterrupt: string | null
   /** For each node, its compensation when the run fails later: another node, or its own `undo`. */
   readonly onFailure: ReadonlyMap<string, string | true>
-  readonly [AS_AGENT]: (shared: SharedAgentOptions) => Agent
+  readonly [AS_AGENT]: (shared: SharedAgentOptions, others?: ReadonlyMap<string, Agent>) => Agent
 }
 
 export const graphCheck: Check = (value) => {
@@ -53,7 +53,7 @@ export function graphAgents(
   for (const graph of graphs) {
     if (agents.has(graph.name))
       throw new Fault('invalid_config', `There is an agent "${graph.name}" already. Give the graph another name.`)
-    agents.set(graph.name, graph[AS_AGENT](shared))
+    agents.set(graph.name, graph[AS_AGENT](shared, others))
   }
   for (const { name, children } of agents.values()) {
     const missing = children.find((child) => !agents.has(child))

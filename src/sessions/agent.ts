@@ -312,7 +312,7 @@ function checkName(name: string): void {
  */
 function inheritOptions(main: AgentOptions, options: SubagentOptions): InheritedOptions {
   const { inheritSources = false, description: _description, timeoutMs, ...own } = options
-  const given = own.tools ?? (main.tools ?? []).filter((tool) => !('type' in tool))
+  const given = own.tools ?? (main.tools ?? []).filter((tool) => !('type' in tool) && tool.starts === undefined)
   const wanted = (name: string): boolean =>
     typeof inheritSources === 'boolean' ? inheritSources : inheritSources.includes(name)
   const sources = (main.tools ?? []).filter((tool) => 'type' in tool && wanted(tool.name) && !given.includes(tool))
@@ -371,11 +371,23 @@ function buildAgent(name: string, options: AgentOptions | InheritedOptions, shar
     output,
     ...(options.output ? { outputFor: (other: Model) => planAnswer(options.output as HarnessOutput, other) } : {}),
     children: shared.children,
+    ...startedAgents(name, options),
     planner: null,
     ...(shortening ? { shortening } : {}),
     ...(isReadable ? { retrieve: reader } : {}),
     ...('lists' in options ? inheritedBounds(options) : {}),
   }
+}
+
+function startedAgents(name: string, options: AgentOptions | InheritedOptions): Pick<Agent, 'starts'> {
+  const starts = (options.tools ?? []).flatMap((tool) => ('type' in tool ? [] : (tool.starts ?? [])))
+  const { tier = 'chat' } = 'lists' in options ? options : {}
+  if (starts.length > 0 && tier !== 'chat')
+    throw new Fault(
+      'invalid_config',
+      `"${name}" is a ${tier} agent, and only those of the tier chat may write scripts.`,
+    )
+  return starts.length > 0 ? { starts } : {}
 }
 
 function inheritedBounds({ tier, maxResultChars }: InheritedOptions): Pick<Agent, 'tier' | 'maxResultChars'> {

@@ -51,6 +51,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
   // Events from outside: a graph for each source, whose prompts escape foreign text as those of workflows do.
   triggers: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...driving, 'graphs', 'workflows'],
+  // Programs of models: a planner that is handed over like a graph, and its tool.
+  scripts: ['kernel', 'ports', 'options', 'view', 'tools', 'stores', ...driving, 'graphs'],
   // Folds of logs, their tools, and a planner that is handed over like a graph.
   boards: ['kernel', 'ports', 'options', 'view', 'tools', ...driving, 'graphs'],
   // A planner that is handed over like a graph, and verbs on those of sessions.
@@ -98,6 +100,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workflows',
     'boards',
     'cron',
+    'scripts',
     'consumers',
     'triggers',
     'testing',
@@ -153,6 +156,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'workflows',
     'queues',
     'consumers',
+    'scripts',
     'outcomes',
   ],
 }

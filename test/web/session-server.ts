@@ -2,7 +2,7 @@
 // or written into its store as a log. No expectations here.
 import { z } from 'zod'
 import { append, END, last, START, withState } from '../../src/graphs/index.ts'
-import { defineTool, type Request, type Script, type Step } from '../../src/index.ts'
+import { defineTool, type Json, type Request, type Script, type Step } from '../../src/index.ts'
 import { EMPTY, next, open, type OwnerEvent, take } from '../../src/kernel/index.ts'
 import type { OpenedAnswer, SessionAnswer } from '../../src/server/wire.ts'
 import { type Served, served } from '../server/served.ts'
@@ -118,6 +118,10 @@ function script(): Script {
       const child = { tool: 'subagent', args: { agent: 'researcher', task: 'What is the weather in Oslo?' } }
       return turn === 0 ? { ...paid, text: 'I ask the researcher.', calls: [child] } : { ...paid, text: 'It rains.' }
     }
+    if (said.startsWith('Script'))
+      return turn === 0
+        ? { ...paid, text: 'I write a program.', calls: [{ tool: 'script', args: JSON.parse(said.slice(6)) as Json }] }
+        : 'Done.'
     if (said.startsWith('Dump'))
       return turn === 0 ? { calls: [{ tool: 'dump', args: { mb: Number(said.slice(5)) } }] } : 'Done.'
     if (said.startsWith('Take'))

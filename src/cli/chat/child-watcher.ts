@@ -5,6 +5,8 @@ import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { isWorking, nameIn, stateOf, durationText } from '../../view/tree-rows.ts'
 import { usdText } from '../../view/usd.ts'
 import { oneLine } from '../../view/clean.ts'
+import { callLinesIn, SCRIPT } from '../../view/script-cell.ts'
+import { textOf } from '../../view/shown-text.ts'
 import { clipToWidth, type Paint } from '../present/terminal-text.ts'
 import { callSubject } from './chat-calls.ts'
 
@@ -110,7 +112,10 @@ const NONE: WatchedChild['calls'] = new Map()
 function applyEvent(child: WatchedChild, event: Event): void {
   if (event.type === 'model.started') child.doing = 'thinking'
   else if (event.type === 'agent.message') {
-    child.calls = new Map(event.calls.map((call, i) => [callKey(event.seq, i), callSubject(call)]))
+    // The calls of a cell say which line of the program made them.
+    const lines = child.agent === SCRIPT ? callLinesIn(textOf(event.parts)) : []
+    const subjects = event.calls.map((call, i) => `${lines[i] ? `line ${lines[i]}: ` : ''}${callSubject(call)}`)
+    child.calls = new Map(subjects.map((subject, i) => [callKey(event.seq, i), subject]))
     child.doing = [...child.calls.values()][0] ?? 'answering'
   } else if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use')
     child.doing = child.calls.get(event.call) ?? `call ${event.call}`

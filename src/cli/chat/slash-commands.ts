@@ -5,14 +5,16 @@ import { withTreeCost } from '../../stores/plan/tree-cost.ts'
 import type { CommandArgs } from '../args.ts'
 import { type FoldedCall, foldedLine, type CallTexts, unfoldCall, type ChatCalls } from './chat-calls.ts'
 import { hiddenText, paintRows } from '../present/call-preview.ts'
-import { clean, oneLine, shownId } from '../../view/clean.ts'
+import { clean, oneLine, shownId, shownLine } from '../../view/clean.ts'
 import { parseOutputFields } from '../present/outcome.ts'
 import { contextLines } from '../present/context-lines.ts'
 import { eventLineWriter } from '../present/event-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
-import { childLine, type ChildWatcher } from './child-watcher.ts'
+import { childLine, type ChildWatcher, type WatchedChild } from './child-watcher.ts'
 import { isBudget } from '../present/result-output.ts'
+import { childCosts, drawScriptCell, SCRIPT, scriptCellOf } from '../../view/script-cell.ts'
 import { countNoun } from '../../view/shown-text.ts'
+import { timelineOf } from '../../view/timeline.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { readAllEvents, readPending } from '../state/read-log.ts'
@@ -199,15 +201,32 @@ async function lookAtAgent(chat: ChatControl, [given]: readonly string[]): Promi
         ? 'No agent works for this session.'
         : `There is no agent ${oneLine(given, 40)}. /agents lists them.`,
     )
-  const { session: id, card } = child
+  const { session: id } = child
   const { paint, columns } = terminal.out
-  const { events } = await place.store.read(id, Math.max(0, card.seq - LOOKED_AT), LOOKED_AT)
-  const line = eventLineWriter()
-  const rows = events.map((event) => paint.dim(clipToWidth(`  ${line(event)}`, columns)))
+  const lines = child.agent === SCRIPT ? await scriptLines(chat, child) : await lastEventLines(chat, child)
+  const rows = lines.map((line) => paint.dim(clipToWidth(`  ${line}`, columns)))
   terminal.out.say('note', [childLine(child, paint, columns), ...rows].join('\n'))
   const pending = (await waitingCalls(chat)).filter(({ sessionId }) => sessionId === id)
   for (const each of pending) if (!(await chat.ask(each))) return view.note('  It waits.')
   if (pending.length > 0) await chat.goOnIfIdle()
+}
+
+async function lastEventLines({ options: { place } }: ChatControl, child: WatchedChild): Promise<readonly string[]> {
+  const { session, card } = child
+  const { events } = await place.store.read(session, Math.max(0, card.seq - LOOKED_AT), LOOKED_AT)
+  const line = eventLineWriter()
+  return events.map((event) => line(event))
+}
+
+/** The program of a cell, with what its lines have called. */
+async function scriptLines(chat: ChatControl, { session }: WatchedChild): Promise<readonly string[]> {
+  const { options, children } = chat
+  const costs = childCosts(
+    session,
+    children.all.map(({ card }) => card),
+  )
+  const events = await readAllEvents(options.place.store, session)
+  return drawScriptCell(scriptCellOf(timelineOf(events), costs), shownLine)
 }
 
 async function showWaiting(chat: ChatControl): Promise<void> {

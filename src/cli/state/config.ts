@@ -94,6 +94,8 @@ export type CliSettings = ModelSettings & {
   readonly memory?: boolean | MemoryEntry
   /** Whether the agent may start other agents. On unless it is false. */
   readonly subagents?: boolean
+  /** Whether a model may write scripts. Off unless it is set. */
+  readonly scripts?: 'off' | 'ask' | 'on'
   /** false: no `todo` board. */
   readonly board?: boolean
   /** false: no tools to merge and discard the worktrees of children. */
@@ -479,6 +481,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
     }),
   ),
   subagents: flag,
+  scripts: oneOf('off', 'ask', 'on'),
   board: flag,
   worktrees: flag,
   endpoints: table(endpoint),

@@ -8,6 +8,8 @@ import { EXIT, CliError } from '../exit.ts'
 import { nearest } from '../../options.ts'
 import { modelsFor } from './folder-agent.ts'
 import { CLI_AGENT as OWN } from './folder-memory.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
+import { scriptParts } from './folder-scripts.ts'
 import type { FolderSetup } from './folder-setup.ts'
 import { workflowOfAgent } from './workflow-agents.ts'
 import { terretCommand } from '../present/print.ts'
@@ -111,7 +113,8 @@ export function agentsFolder({ home }: FolderSetup): string {
 
 /** True if a definition describes this agent. Workflows, cron jobs and the default agent of the folder do not count. */
 export function isDefinedAgent(agent: string | undefined): agent is string {
-  return agent !== undefined && agent !== '' && agent !== OWN && agent !== CRON_AGENT && workflowOfAgent(agent) === null
+  const own: readonly string[] = ['', OWN, CRON_AGENT, SCRIPT]
+  return agent !== undefined && !own.includes(agent) && workflowOfAgent(agent) === null
 }
 
 /** The agent of a cron job's session. Its harness has all agents of the folder, which its runs may name. */
@@ -131,8 +134,10 @@ export async function addAgentsAndBoard<T extends HarnessParts>(
   if (workflowOfAgent(agent) !== null) return parts
   const { settings } = setup
   const isCron = agent === CRON_AGENT
-  const graphs = isCron ? { graphs: [(await import('../../cron/index.ts')).cronPlanner()] } : {}
-  const options = { ...parts.options, ...graphs }
+  const scripts = await scriptParts(setup, agent)
+  const jobs = isCron ? [(await import('../../cron/index.ts')).cronPlanner()] : []
+  const graphs = [...jobs, ...(scripts.graphs ?? [])]
+  const options = { ...parts.options, ...(graphs.length > 0 ? { graphs } : {}) }
   const tools = [
     ...(options.tools ?? []),
     ...(await boardToolsOf(setup, store)),
@@ -140,10 +145,16 @@ export async function addAgentsAndBoard<T extends HarnessParts>(
   ]
   // A session of a defined agent is driven even if starting subagents is turned off.
   if (settings.subagents === false && !isDefinedAgent(agent) && !isCron)
-    return { ...parts, options: { ...options, tools } }
+    return { ...parts, options: { ...options, tools: [...tools, ...(scripts.tools ?? [])] } }
   const { subagents, troubles } = await loadFolderAgents(setup, { tools, store, keyless })
   const detached = settings.subagents !== false
-  return { ...parts, options: { ...options, tools, subagents, detached }, troubles: [...parts.troubles, ...troubles] }
+  // Only the agent of the folder writes scripts.
+  const all = [...tools, ...(scripts.tools ?? [])]
+  return {
+    ...parts,
+    options: { ...options, tools: all, subagents, detached },
+    troubles: [...parts.troubles, ...troubles],
+  }
 }
 
 /** Imports the files of these tools directly: the index would also load teams, tasks and shared boards. */

@@ -4,6 +4,7 @@ import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import { type DriveEnd, driveAtTerminal } from '../present/terminal-run.ts'
@@ -144,8 +145,9 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     const session = await open(harness)
     const quiet = call.is('quiet')
     const json = call.is('json')
-    const planned = agent !== undefined && isWorkflowAgent(agent)
-    const isReport = planned && flowOf(agent) === null
+    const isScript = agent === SCRIPT
+    const planned = agent !== undefined && (isScript || isWorkflowAgent(agent))
+    const isReport = planned && !isScript && flowOf(agent) === null
     const tools = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
     const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
     const view = openProgress(process.stderr, { tools, ...found }, quiet || json)

@@ -202,6 +202,7 @@ function narrowSettings(
   if (own.approvals?.environment !== undefined) throw notForWorkspace(file, 'approvals.environment', userFile)
   for (const field of ['bash', 'memory', 'subagents', 'board', 'worktrees'] as const)
     if (own[field]) throw notForWorkspace(file, field, userFile)
+  if (own.scripts !== undefined && own.scripts !== 'off') throw notForWorkspace(file, 'scripts', userFile)
   const { tools = defaultTools } = user
   return {
     ...user,
@@ -209,6 +210,7 @@ function narrowSettings(
     ...(own.bash === false ? { bash: false } : {}),
     ...(own.memory === false ? { memory: false } : {}),
     ...(own.subagents === false ? { subagents: false } : {}),
+    ...(own.scripts === 'off' ? { scripts: 'off' } : {}),
     ...(own.board === false ? { board: false } : {}),
     ...(own.worktrees === false ? { worktrees: false } : {}),
     ...(own.mode ? { mode: stricter(user.mode ?? 'ask', own.mode) } : {}),

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import type { Harness, HarnessOptions, ToolSource } from '../../index.ts'
 import { makeFolderAgent, type FolderAgentOptions } from './folder-agent.ts'
 import { addAgentsAndBoard, CRON_AGENT, isDefinedAgent } from './defined-agents.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import type { CommandArgs } from '../args.ts'
 import { clean } from '../../view/clean.ts'
 import { type OptionsWithMemory, addMemory } from './folder-memory.ts'
@@ -98,7 +99,11 @@ export class Harnesses {
 }
 
 function harnessKey({ folder, agent, mode = '', more }: FolderHarnessOptions): string {
-  const kind = isDefinedAgent(agent) ? 'agents' : agent === CRON_AGENT ? CRON_AGENT : (workflowOfAgent(agent) ?? '')
+  const kind = isDefinedAgent(agent)
+    ? 'agents'
+    : agent === CRON_AGENT || agent === SCRIPT
+      ? agent
+      : (workflowOfAgent(agent) ?? '')
   return JSON.stringify([kind, folder, mode, more ? hash('sha256', more.name) : ''])
 }
 

@@ -4,6 +4,7 @@ import type { InboxBody, OwnerBody } from '../../kernel/event.ts'
 import { EMPTY, type Session } from '../../kernel/session.ts'
 import type { InboxWrite, OwnerWrite } from '../../ports/store.ts'
 import { harnessId } from '../../stores/plan/store-ids.ts'
+import type { Planner } from '../state/agent.ts'
 import { ownerWrite } from './owner-write.ts'
 
 /** Lookups about agents and the worker, for a commit that creates children. */
@@ -12,6 +13,8 @@ export type AgentFacts = {
   readonly readerOf: (agent: string) => string | undefined
   /** How many characters of an agent's answer its parent reads. Absent: no own limit. */
   readonly charsMaxOf?: (agent: string) => number | undefined
+  /** How an agent's planner says what a run without an answer had so far. */
+  readonly unfinishedOf?: (agent: string) => Planner['describeUnfinished']
   /** The name of the model that answers in the open run of the session. */
   readonly modelName?: (session: Session) => string
   /** Whether this process drives a run of another child of this session. Other processes may drive more. */

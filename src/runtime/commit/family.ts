@@ -99,7 +99,9 @@ export class FamilyPart {
   }
 
   #child(session: Session): AnsweringChild {
-    return { id: this.#cache.id, session, charsMax: this.#facts.charsMaxOf?.(session.agent) }
+    const { charsMaxOf, unfinishedOf } = this.#facts
+    const { agent } = session
+    return { id: this.#cache.id, session, charsMax: charsMaxOf?.(agent), unfinished: unfinishedOf?.(agent) }
   }
 }
 

@@ -89,6 +89,7 @@ async function loadFamily(
     readerOf: (name) => readerName(services.agent(name).tools.seen),
     traceOf: (call: CallKey) => traceparentIn(services, cache, () => callSpanIdOf(cache.id, call)),
     charsMaxOf: (name) => services.agent(name).maxResultChars,
+    unfinishedOf: (name) => services.agent(name).planner?.describeUnfinished,
     isWorkingBelow,
     within: (now): Narrowing | undefined => boundsForChildren({ session: now, varied: cache.varied }),
     modelName: (now) => agentOfRun(services, { session: now, varied: cache.varied }).model.name,

@@ -1,7 +1,7 @@
 // An agent as a run sees it, with its defaults filled in, and the agent of a session now. What a host writes is checked
 // in sessions/agent.ts.
 import type { Reply, Model, AnswerSettings } from '../../ports/model.ts'
-import type { Verdict, Json, Limits, Narrowing, Part } from '../../kernel/content.ts'
+import type { Verdict, Json, Limits, Narrowing, Outcome, Part } from '../../kernel/content.ts'
 import type { Message } from '../../kernel/transcript.ts'
 import type { ToolContext } from '../../tools/core/tool-context.ts'
 import type { Tool } from '../../tools/core/tool.ts'
@@ -37,6 +37,15 @@ export type Planner = {
    * last request are cut from it.
    */
   readonly keeps?: number
+  /**
+   * Its calls are those of a model, so the limits of a narrowed run hold for it too, except those on requests. Absent:
+   * its calls are its host's program.
+   */
+  readonly bounded?: true
+  /**
+   * What its parent reads of a run that ended without an answer, made of the last reply. Absent: the reply as it is.
+   */
+  readonly describeUnfinished?: (reply: string, outcome: Outcome) => string
 }
 
 /** A graph: `json` for programs, and the source of a Mermaid picture. */
@@ -93,6 +102,8 @@ export type Agent = {
   readonly outputFor?: (model: Model) => OutputPlan | null
   /** The agents it may start as children, by name. */
   readonly children: readonly string[]
+  /** The agents that single tools of it start, whatever `children` says. Absent: none. */
+  readonly starts?: readonly string[]
   /** Absent: it may start any of its children, and be started by any. */
   readonly tier?: Tier
   /** Absent: no own limit on how much of its answer its parent reads. */

@@ -6,6 +6,7 @@ import { next, type Waiting } from '../../kernel/next.ts'
 import type { CompleteStore } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import type { Session } from '../../kernel/session.ts'
+import type { Agent } from './agent.ts'
 import { sleep } from './sleep.ts'
 import { SessionCache } from './session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'
@@ -172,13 +173,13 @@ function isForChild(proposal: Call['proposal']): boolean {
  * A session whose commits may write to others: it has a parent, its agent may start children, its planner leads others,
  * or one of its calls is already for a child. A harness with other agents may have admitted that call.
  */
-export function hasRelatives({ parent, run }: Session, { children, planner }: LeadingAgent): boolean {
-  if (parent !== null || children.length > 0 || planner?.leads) return true
+export function hasRelatives({ parent, run }: Session, { children, starts, planner }: LeadingAgent): boolean {
+  if (parent !== null || children.length > 0 || starts !== undefined || planner?.leads) return true
   const isFor = ({ proposal }: Call): boolean => isForChild(proposal) || outsideOf(proposal)?.orders !== undefined
   return run?.turn?.open.some(isFor) === true
 }
 
-type LeadingAgent = { readonly children: readonly string[]; readonly planner: { readonly leads?: true } | null }
+type LeadingAgent = Pick<Agent, 'children' | 'starts' | 'planner'>
 
 function awaitedChildren(id: string, session: Session): readonly string[] {
   return outsideCalls(session).flatMap((call) => childOnCall(id, call) ?? outsideOf(call.proposal)?.awaits ?? [])

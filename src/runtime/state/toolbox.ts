@@ -119,6 +119,12 @@ export class Toolbox {
     return new Toolbox({ ...this.#options, tools })
   }
 
+  /** Some of these tools, and `own` ones instead of those that the harness added. Sources are shared. */
+  derived({ keeps, own }: { readonly keeps: (tool: Tool) => boolean; readonly own: readonly Tool[] }): Toolbox {
+    const tools = this.#options.tools.filter((tool) => isSource(tool) || keeps(tool))
+    return new Toolbox({ ...this.#options, tools, own, reserved: own.map(({ name }) => name) })
+  }
+
   /** The same tools, and sources, as `change` makes each of them. Those of the harness itself stay as they are. */
   mapped(change: (tool: Tool | ToolSource) => Tool | ToolSource): Toolbox {
     return new Toolbox({ ...this.#options, tools: this.#options.tools.map(change) })
@@ -210,8 +216,8 @@ function isListed({ profile = 'all', allow, alsoAllow, deny }: ToolAccess, tool:
   return based && (allow?.includes(name) ?? true)
 }
 
-function changesNothing({ effect, outside }: Tool): boolean {
-  return effect === 'read' || outside
+function changesNothing({ effect, outside, starts }: Tool): boolean {
+  return effect === 'read' || (outside && starts === undefined)
 }
 
 function isSource(tool: Tool | ToolSource): tool is ToolSource {

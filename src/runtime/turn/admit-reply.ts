@@ -274,14 +274,19 @@ export function childrenStartedBy(call: Proposal): readonly string[] {
  * Returns the call that would start a child, or refuses it: the run is being stopped, the child would be too deep, or
  * the agent does not exist.
  */
-export async function admitChildStart({ services, agent, cache }: ReplyAdmission, call: Proposal): Promise<Proposal> {
+export async function admitChildStart(
+  { services, agent, cache, tools }: ReplyAdmission,
+  call: Proposal,
+): Promise<Proposal> {
   const outside = outsideOf(call)
   if (cache.session.stop > 0) return refuseCall(call, 'Denied', 'The run is being stopped. Nothing more is started.')
   // Only a child that blocks its parent can be too late. A detached child's report opens a run of its own.
   const late = isBlocking(call) ? await whyNoTimeLeft(services, cache) : null
   if (late !== null) return refuseCall(call, 'Denied', late, { error_type: 'SpawnTooLate' })
   const most = cache.session.run?.limits.depth ?? 0
-  const barred = whyNoChild({ services, agent, id: cache.id, parent: cache.session.parent, most }, outside?.child)
+  const { starts } = tools.get(call.tool) ?? {}
+  const start = { services, agent, id: cache.id, parent: cache.session.parent, most, starts }
+  const barred = whyNoChild(start, outside?.child)
   if (barred !== null) {
     const { text, hint = '', as } = barred
     const about = as === undefined ? undefined : { error_type: as }
@@ -327,6 +332,8 @@ type ChildStart = {
   readonly services: Pick<Services, 'agent'>
   readonly agent: Agent
   readonly id: string
+  /** The agent that the tool of the call may start, whatever its own agent may. */
+  readonly starts?: string | undefined
   readonly parent: Session['parent']
   /** How deep children may be. */
   readonly most: number
@@ -341,7 +348,7 @@ const YOURSELF = ' Do the task yourself.'
  * for a host.
  */
 export function whyNoChild(
-  { services, agent, id, parent, most }: ChildStart,
+  { services, agent, id, parent, most, starts }: ChildStart,
   child: string | undefined,
 ): ChildRefusal | null {
   const { depth = 0 } = parent ?? {}
@@ -357,7 +364,7 @@ export function whyNoChild(
     const text = `"${child}" is a ${tier} agent, and ${tierRule(agent.tier)}.`
     return { text, hint: ' Do the task yourself, or choose another.', as: 'SpawnTierRefused' }
   }
-  if (agent.children.includes(child)) return null
+  if (child === starts || agent.children.includes(child)) return null
   const listed =
     agent.children.length === 0 ? 'none can be started here' : `choose one of: ${agent.children.join(', ')}`
   return { text: `There is no agent "${shortenText(child, 64)}"; ${listed}`, as: UNKNOWN }

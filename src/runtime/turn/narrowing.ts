@@ -3,7 +3,7 @@
 // any process.
 import type { Limits, RunChoice, Narrowing } from '../../kernel/content.ts'
 import type { Session } from '../../kernel/session.ts'
-import type { RunVariant } from '../state/agent.ts'
+import type { Agent, RunVariant } from '../state/agent.ts'
 import type { Tools } from '../state/toolbox.ts'
 
 /** The limits that bound work. The others control how failures are handled, and stay as each agent has them. */
@@ -19,6 +19,8 @@ const BOUNDING = [
 ] as const satisfies readonly (keyof Limits)[]
 /** The limits that also bound a workflow. Its turns and calls are its program, and cost nothing. */
 const OF_WORKFLOWS: readonly (keyof Limits)[] = ['depth', 'children', 'wakes']
+/** The limits that also bound a script, whose calls a model chose. Its turns cost nothing. */
+const OF_SCRIPTS: readonly (keyof Limits)[] = [...OF_WORKFLOWS, 'toolCalls', 'tokens', 'activeMs']
 
 /** Returns bounds that allow only what both allow; undefined for no bounds. */
 export function intersectBounds(one: Narrowing | undefined, other: Narrowing | undefined): Narrowing | undefined {
@@ -61,9 +63,9 @@ export function boundsForChildren({ session, varied }: BoundedSession): Narrowin
 }
 type BoundedSession = { readonly session: Session; readonly varied: RunVariant | null }
 
-export function limitsWithin(limits: Limits, { limits: most = {} }: Narrowing, isWorkflow: boolean): Limits {
+export function limitsWithin(limits: Limits, { limits: most = {} }: Narrowing, planner: Agent['planner']): Limits {
   const bounded: Record<string, number | null | undefined> = { ...limits }
-  for (const name of isWorkflow ? OF_WORKFLOWS : BOUNDING) {
+  for (const name of planner === null ? BOUNDING : planner.bounded ? OF_SCRIPTS : OF_WORKFLOWS) {
     const bound = most[name]
     if (bound !== undefined) bounded[name] = Math.min(bound, bounded[name] ?? bound)
   }

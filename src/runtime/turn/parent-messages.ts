@@ -10,6 +10,7 @@ import { harnessId } from '../../stores/plan/store-ids.ts'
 import { CONTINUE } from '../../tools/agents/order-tools.ts'
 import { clip, readOnHint } from '../../tools/core/bound-content.ts'
 import { isOverBudget, outsideCalls } from '../../view/pending-calls.ts'
+import type { Planner } from '../state/agent.ts'
 import { ResultCollector } from '../state/run-result.ts'
 import { textBlob } from '../state/content-blobs.ts'
 import { readSessionHead, findOutsideQuestion } from '../state/session-tree.ts'
@@ -34,6 +35,8 @@ export type AnsweringChild = {
   readonly session: Session
   /** The most characters that its parent reads of its answer. Absent: no own limit. */
   readonly charsMax?: number | undefined
+  /** How its planner says what a run without an answer had so far. Absent: by its last text. */
+  readonly unfinished?: Planner['describeUnfinished'] | undefined
 }
 
 /** The message for the parent, and the texts to store beside the child's log because they were cut. */
@@ -43,12 +46,13 @@ export type ParentMessage = { readonly send: OutgoingMessage | null; readonly ke
  * A child's run ended, so its parent's call gets its one result. A run that ended only because its money was used up
  * gives no result yet: the root session asks people for more, and then the child goes on.
  */
-export function answerFor({ id, session, charsMax }: AnsweringChild, end: RunEnd, text: string): ParentMessage {
+export function answerFor(child: AnsweringChild, end: RunEnd, text: string): ParentMessage {
+  const { id, session, charsMax, unfinished } = child
   const { parent, agent } = session
   if (!parent || isOverBudget(end.outcome)) return { send: null, kept: [] }
   const common = { agent, session: id, model_requests: end.requests, tool_calls: end.toolCalls }
   const kept: Blob[] = []
-  const answer = withWorkspace(buildChildAnswer({ id, end, text, parent, common, kept, charsMax }), end, parent)
+  const answer = withWorkspace(buildChildAnswer({ id, end, text, parent, common, kept, charsMax, unfinished }), end, parent)
   if (parent.detached) return { send: reportOf({ id, session }, `${end.seq}`, answer, end.denied), kept }
   const event: InboxBody = {
     type: 'user.custom_tool_result',
@@ -71,16 +75,19 @@ type AnswerParts = {
   /** A text that is cut is put here as a whole. */
   readonly kept: Blob[]
   readonly charsMax: number | undefined
+  readonly unfinished: AnsweringChild['unfinished']
 }
 
-function buildChildAnswer({ id, end, text, parent, common, kept, charsMax }: AnswerParts): ChildAnswer {
+function buildChildAnswer(parts: AnswerParts): ChildAnswer {
+  const { id, end, text, parent, common, kept, charsMax, unfinished } = parts
   const { outcome, output } = end
   const { parks, reader } = parent
   const cut = (said: string): string => shortenAnswer(said, { id, reader, charsMax }, kept)
   const incomplete = { ...common, status: 'incomplete', error_type: UNFINISHED }
   if (outcome.type !== 'completed') {
     const { reason, cause } = outcomeReason(outcome)
-    const content = cut(incompleteText(id, cause, output === undefined ? text : JSON.stringify(output)))
+    const last = output === undefined ? (unfinished?.(text, outcome) ?? text) : JSON.stringify(output)
+    const content = cut(incompleteText(id, cause, last))
     return { ok: false, content, metadata: { ...incomplete, reason, ...permanentRefusal(end) } }
   }
   const said = output === undefined ? text : JSON.stringify(output)

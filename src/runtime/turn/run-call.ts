@@ -76,7 +76,8 @@ export class CallRunner {
     if (judged.type === 'ask' || this.#isElsewhere(proposal, tools, agent))
       return this.#askAgain(cache, agent, call, flight)
     const children = new Set(childrenStartedBy(proposal))
-    const missing = [...children].find((child) => !agent.children.includes(child))
+    const { starts } = tools.get(proposal.tool) ?? {}
+    const missing = [...children].find((child) => child !== starts && !agent.children.includes(child))
     if (missing !== undefined) return { events: [failedResult(key, 'error', missingAgentText(missing))] }
     const { tool: name } = proposal
     const about = aboutTool(agent.tools.seen, name)

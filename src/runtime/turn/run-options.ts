@@ -1,6 +1,6 @@
 // The options with which one run replaces those of its agent. They come with the message that opens the run, are frozen
 // as a blob beside the rest of its setup, and are read back by each attempt that continues the run.
-import type { Json, Metadata, RunChoice, Narrowing } from '../../kernel/content.ts'
+import type { Json, Limits, Metadata, RunChoice, Narrowing } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Session, Wake } from '../../kernel/session.ts'
 import type { AnswerSettings, Model } from '../../ports/model.ts'
@@ -191,8 +191,8 @@ function agentWithChoice(
   const agent = agentOfSession(services, session)
   const { instructions = agent.instructions } = choice
   const model = choice.model === undefined ? agent.model : modelByName(services, choice.model, agent.model)
-  const own = choice.limits ? completeLimits({ ...agent.limits, ...choice.limits }) : agent.limits
-  const limits = within ? limitsWithin(own, within, agent.planner !== null) : own
+  const own = limitsOfChoice(agent, choice.limits)
+  const limits = within ? limitsWithin(own, within, agent.planner) : own
   const asked = choice.output
   const output = asked
     ? withCallerSchema(services.schemas.get(schemaKey(id, message)), planAnswer(asked as ChosenOutput, model))
@@ -203,6 +203,14 @@ function agentWithChoice(
     throw new Fault('invalid_config', `"${FINAL_RESULT}" is the name of the answer itself. Rename the tool.`)
   const settings = choice.settings as AnswerSettings | undefined
   return { ...agent, model, limits, instructions, output, ...(settings === undefined ? {} : { settings }) }
+}
+
+/** What a model chooses for its script cannot make the agents of the script deeper than its host says. */
+function limitsOfChoice({ limits, planner }: Agent, chosen: RunChoice['limits']): Limits {
+  if (chosen === undefined) return limits
+  const own = completeLimits({ ...limits, ...chosen })
+  const { depth } = limits
+  return planner?.bounded && depth !== undefined ? limitsWithin(own, { limits: { depth } }, planner) : own
 }
 
 type ChosenOutput = { readonly schema: JsonSchema; readonly mode?: OutputPlan['mode'] }

@@ -292,7 +292,8 @@ function outsideAnswer(tool: Tool, args: Json): Outside | null {
   if (!tool.outside) return null
   if (tool.orders) return { type: 'outside', orders: [] }
   const handoff = tool.handoff ? ({ handoff: true } as const) : {}
-  return tool.child ? { type: 'outside', child: tool.child(args), ...handoff } : { type: 'outside' }
+  const options = tool.choice ? { options: tool.choice(args) } : {}
+  return tool.child ? { type: 'outside', child: tool.child(args), ...handoff, ...options } : { type: 'outside' }
 }
 
 function buildProposal(

@@ -1,6 +1,6 @@
 // The type of a tool, and the only one. Admission, intents and retries are elsewhere.
 import { hash } from 'node:crypto'
-import type { EffectClass, FailureKind, FileState, Frozen, Json } from '../../kernel/content.ts'
+import type { EffectClass, FailureKind, FileState, Frozen, Json, RunChoice } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
@@ -102,6 +102,13 @@ export interface Tool extends HasDeps {
   readonly outside: boolean
   /** The agent whose child session answers the call. */
   readonly child?: (args: Json) => string
+  /**
+   * The one agent that the tool starts, beside those that its own agent may start. Only the main agent of a harness and
+   * agents of the tier `chat` that list the tool have it, and none in plan mode.
+   */
+  readonly starts?: string
+  /** The options of the run that a call starts in a child. */
+  readonly choice?: (args: Json) => RunChoice
   /** The child reads this conversation, and its answer is the answer of the run. */
   readonly handoff?: true
   /** The tool gives orders to children: runtime/turn/child-orders.ts makes the orders. */
@@ -335,6 +342,8 @@ const checkTool = optionsChecker<Omit<Tool, '~deps'>>('a tool', {
   instructions: requiredCheck(textCheck),
   outside: requiredCheck(flagCheck),
   child: functionCheck,
+  starts: nonEmptyCheck,
+  choice: functionCheck,
   handoff: flagCheck,
   orders: flagCheck,
   place: functionCheck,

@@ -5,6 +5,7 @@ import type { Event, EventsAnswer, SessionPage, WireCard } from '../../server/wi
 import type { Store } from '../../ports/store.ts'
 import type { ComparedLog } from '../../view/compare-logs.ts'
 import { readTranscript } from '../../view/session-history.ts'
+import { childCosts, type ScriptCell, scriptCellOf } from '../../view/script-cell.ts'
 import { timelineOf, type TimelineRow } from '../../view/timeline.ts'
 import type { ChildRows } from '../../view/waterfall.ts'
 import type { Transcript } from '../../kernel/transcript.ts'
@@ -143,6 +144,17 @@ async function readTree(root: string, signal: AbortSignal): Promise<readonly Wir
     cursor = page.next
   }
   return cards
+}
+
+/** The most events of a cell that are read. */
+const CELL_EVENTS_MAX = 20_000
+
+/** A cell of a script as the lines of its program. */
+export async function readScriptCell(session: string, signal: AbortSignal): Promise<ScriptCell> {
+  const { card, head } = await api.session(session, signal)
+  const rows = timelineOf((await readLogUpTo(session, head, CELL_EVENTS_MAX, signal)).events)
+  const below = rows.some((row) => row.type === 'call' && row.child) ? await readTree(card.root, signal) : []
+  return scriptCellOf(rows, childCosts(session, below))
 }
 
 /** The sessions below one, with the rows of those that are short or opened. */

@@ -16,6 +16,12 @@ export function Diff({ before, after }: { readonly before: string; readonly afte
   return <DiffLines lines={lines} />
 }
 
+/** A difference that was written as text, below the two lines that name its sides. */
+export function DiffText({ text }: { readonly text: string }) {
+  const lines = text.split('\n').slice(2)
+  return <DiffLines lines={lines.flatMap((line) => readDiffLine({ mark: line.slice(0, 1), text: line.slice(1) }))} />
+}
+
 /** The file changes in a call's preview; nothing if it has none. */
 export function FileChanges({ preview }: { readonly preview: unknown }) {
   const files = isObject(preview) ? asList(preview['files']).filter(isObject) : []

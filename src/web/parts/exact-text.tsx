@@ -16,10 +16,12 @@ export type TextProps = {
   readonly as?: 'inline' | 'block'
   /** In a monospaced font. */
   readonly mono?: boolean
+  /** How much of a longer text is shown at first. */
+  readonly head?: number
 }
 
-export const Text = memo(function Text({ text, as = 'inline', mono = false }: TextProps) {
-  const [shown, setShown] = useState(HEAD)
+export const Text = memo(function Text({ text, as = 'inline', mono = false, head: first = HEAD }: TextProps) {
+  const [shown, setShown] = useState(first)
   const name = `text ${as}${mono ? ' mono' : ''}`
   if (text.length <= shown + TAIL || as === 'inline') {
     const whole = as === 'inline' && text.length > HEAD ? `${cutWholeChars(text, HEAD)}…` : text

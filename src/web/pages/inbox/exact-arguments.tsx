@@ -3,23 +3,40 @@
 import { useMemo } from 'react'
 import type { WirePending } from '../../../server/wire.ts'
 import { editTexts } from '../../../view/argument-changes.ts'
+import { SCRIPT } from '../../../view/script-cell.ts'
 import { isObject, asList, asString } from '../../../view/untrusted-json.ts'
 import { CopyButton } from '../../parts/button.tsx'
-import { FileChanges, Diff } from '../../parts/diff-view.tsx'
+import { Diff, DiffText, FileChanges } from '../../parts/diff-view.tsx'
 import { TriangleAlert } from '../../parts/icons.ts'
 import { JsonTree } from '../../parts/json-tree.tsx'
+import { ScriptProgram } from '../../parts/script-program.tsx'
 import { Text } from '../../parts/exact-text.tsx'
 
 const OPEN_LEVELS = 4
 const DIGEST_CHARS = 12
 
 export function ExactArguments({ pending, isEdited }: { readonly pending: WirePending; readonly isEdited: boolean }) {
-  const { args, digest, preview, edited } = pending
+  const { tool, args, digest, preview, edited } = pending
   const chars = useMemo(() => JSON.stringify(args).length, [args])
   // The preview belongs to the original arguments, not to edited ones.
   const files = isObject(preview) && !isEdited ? asList(preview['files']) : []
+  const { script = null, diff = '' } = tool === SCRIPT && isObject(args) ? args : {}
   return (
     <>
+      {script === null ? null : (
+        <section className="exact">
+          <header>
+            <h3>The whole program</h3>
+          </header>
+          <ScriptProgram program={asString(script)} />
+          {diff === '' ? null : (
+            <>
+              <h3>What differs from the saved script</h3>
+              <DiffText text={asString(diff)} />
+            </>
+          )}
+        </section>
+      )}
       <section className="exact">
         <header>
           <h3>Exact arguments</h3>

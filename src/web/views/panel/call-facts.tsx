@@ -6,11 +6,13 @@ import { oneLine } from '../../../view/clean.ts'
 import { editTexts } from '../../../view/argument-changes.ts'
 import { isObject, asList, asString } from '../../../view/untrusted-json.ts'
 import { childIdOf } from '../../../view/spans/span.ts'
+import { SCRIPT } from '../../../view/script-cell.ts'
 import type { CallRow } from '../../../view/timeline.ts'
 import { usdOf } from '../../../view/usd.ts'
 import { FileChanges, Diff } from '../../parts/diff-view.tsx'
 import { Ago, Money, TimeTaken } from '../../parts/figures.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
+import { ScriptProgram } from '../../parts/script-program.tsx'
 import { StatusLabel } from '../../parts/status-label.tsx'
 import { Text } from '../../parts/exact-text.tsx'
 import { failureClass, reviewAddress } from '../session/call-line.tsx'
@@ -39,6 +41,7 @@ export function CallFacts({ session, row, events, pending, dead }: CallFactsProp
       {row.state === 'asked' || pending ? (
         <WaitingCallFacts session={session} row={row} pending={pending} dead={dead} />
       ) : null}
+      <ScriptOfCall session={session} row={row} />
       <PanelSection name="Arguments">
         <JsonTree value={args} open={3} />
       </PanelSection>
@@ -97,6 +100,22 @@ export function CallFacts({ session, row, events, pending, dead }: CallFactsProp
         />
       </PanelSection>
     </>
+  )
+}
+
+/** The program that the call runs, with what its lines do. */
+function ScriptOfCall({ session, row }: Pick<CallFactsProps, 'session' | 'row'>) {
+  const { args, edited, child, call, startedAt, endedAt } = row
+  const ran = edited?.args ?? args
+  if (child !== SCRIPT || !isObject(ran)) return null
+  return (
+    <PanelSection name="Program">
+      <ScriptProgram
+        program={asString(ran['script'])}
+        cell={startedAt === null ? null : childIdOf(session, call)}
+        isOver={endedAt !== null}
+      />
+    </PanelSection>
   )
 }
 

@@ -1,0 +1,194 @@
+// Where cells run: a thread for each script session, which stays as long as it is used. A cell that does not stop by
+// itself is ended with its thread. The thread is a cache: what it knows can be made again from the log.
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../ports/system.ts'
+import { type CellBounds, CellEngine, type CellEnded, type CellRequest, type CellRest } from './cell.ts'
+import { PRELUDE, REFUSED, SIZES } from './prelude.ts'
+
+const BOUNDS: CellBounds = {
+  memoryBytes: 64 * 1024 * 1024,
+  stackBytes: 256 * 1024,
+  stdoutChars: 24_000,
+  printedChars: 256 * 1024,
+  refusals: 1_000,
+  ...SIZES,
+  kinds: [
+    'script_error',
+    'denied',
+    'timeout',
+    'limit_exceeded',
+    'unknown_capability',
+    'recursion_depth',
+    'capability_error',
+    'cancelled',
+  ],
+}
+/** How long after its time a thread is ended that does not answer: native work does not look up. */
+const GRACE_MS = 1_000
+const START_MS = 30_000
+const HEAP_MB = 256
+
+/** `lost`: its thread is gone, and the cell can be run again. */
+export type CellOutcome = CellRest | CellEnded | { readonly type: 'lost'; readonly message: string }
+
+export interface CellRunner {
+  /** Runs until nothing moves. After anything but `rest` the runner is of no use any more. */
+  run(request: CellRequest): Promise<CellOutcome>
+  close(): void
+}
+export type StartRunner = (clock: Clock) => Promise<CellRunner>
+
+/** The types of Node do not have it. */
+declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<CompiledEngine> }
+interface CompiledEngine {
+  readonly '~compiled': true
+}
+
+/** The compiled engine, which all threads share. Compiling it takes longer than everything else. */
+const compiled: { wasm: Promise<CompiledEngine> | null } = { wasm: null }
+
+export async function startCellThread(clock: Clock): Promise<CellRunner> {
+  const worker = new Worker(THREAD, {
+    eval: true,
+    workerData: { modules: moduleUrls(), wasm: await loadWasm(), prelude: PRELUDE, bounds: BOUNDS, refused: REFUSED },
+    env: {},
+    argv: [],
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    stdout: true,
+    stderr: true,
+  })
+  const thread = new CellThread(worker, clock)
+  const began = await thread.next(START_MS)
+  if (typeof began === 'string') return thread
+  thread.close()
+  throw new Error(`The engine for scripts did not start: ${began.message}`)
+}
+
+/**
+ * Cells in this thread, for programs that must not wait for another one: once it is loaded, nothing of it takes time. A
+ * cell can only be ended where it looks up.
+ */
+export async function loadCellsHere(): Promise<StartRunner> {
+  const { newQuickJSWASMModuleFromVariant, newVariant, variant } = await import('./quickjs.ts')
+  const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule: await loadWasm() }))
+  const options = { quickjs, prelude: PRELUDE, bounds: BOUNDS, refused: REFUSED, clock: () => 0 }
+  return async () => {
+    const engine = new CellEngine(options)
+    return { run: async (request) => JSON.parse(engine.run(JSON.stringify(request))) as CellOutcome, close: () => {} }
+  }
+}
+
+function loadWasm(): Promise<CompiledEngine> {
+  compiled.wasm ??= readFile(locateWasm())
+    .then((bytes) => WebAssembly.compile(bytes))
+    .catch((error: unknown) => {
+      compiled.wasm = null
+      throw error
+    })
+  return compiled.wasm
+}
+
+type ThreadNews = string | { readonly message: string; readonly late: boolean }
+
+class CellThread implements CellRunner {
+  readonly #worker: Worker
+  readonly #clock: Clock
+  #told: ((news: ThreadNews) => void) | null = null
+  #gone: string | null = null
+
+  constructor(worker: Worker, clock: Clock) {
+    this.#worker = worker
+    this.#clock = clock
+    worker.on('message', (text: string) => this.#tell(text))
+    worker.on('messageerror', (error: Error) => this.#end(error.message))
+    worker.on('error', (error: Error) => this.#end(error.message))
+    worker.on('exit', (code) => this.#end(`it exited with code ${code}`))
+    // What it prints is not read: reading would keep the process alive, and nothing inside can print.
+    worker.unref()
+  }
+
+  async run(request: CellRequest): Promise<CellOutcome> {
+    if (this.#gone !== null) return { type: 'lost', message: this.#gone }
+    this.#worker.postMessage(JSON.stringify(request))
+    const news = await this.next(request.computeMs + GRACE_MS)
+    if (typeof news === 'string') {
+      const outcome = JSON.parse(news) as CellRest | CellEnded
+      if (outcome.type === 'ended') this.close()
+      return outcome
+    }
+    this.close()
+    if (!news.late) return { type: 'lost', message: news.message }
+    const message = 'The cell computed for too long without looking up, and its thread was ended.'
+    return { type: 'ended', error: { kind: 'timeout', message, at: null }, ms: request.computeMs + GRACE_MS }
+  }
+
+  /** What the thread tells next. While it is waited for, the thread keeps the process alive. */
+  async next(ms: number): Promise<ThreadNews> {
+    if (this.#gone !== null) return { message: this.#gone, late: false }
+    this.#worker.ref()
+    let cancel = (): void => {}
+    try {
+      return await new Promise((resolve) => {
+        this.#told = resolve
+        cancel = this.#clock.timer(ms, () => resolve({ message: 'it took too long', late: true }))
+      })
+    } finally {
+      cancel()
+      this.#told = null
+      this.#worker.unref()
+    }
+  }
+
+  close(): void {
+    this.#gone ??= 'it was ended'
+    void this.#worker.terminate()
+  }
+
+  #tell(news: ThreadNews): void {
+    this.#told?.(news)
+  }
+
+  #end(message: string): void {
+    this.#gone ??= message
+    this.#tell({ message, late: false })
+  }
+}
+
+/** Finds the file beside the built module or its chunk; when run from source, in its package. */
+function locateWasm(): string {
+  const name = 'emscripten-module.wasm'
+  const built = [`../wasm/${name}`, `./wasm/${name}`].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  const inPackage = (): string => createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
+  return built.find((path) => existsSync(path)) ?? inPackage()
+}
+
+/** What the thread imports: the built module; when run from source, which a thread cannot load, the packages. */
+function moduleUrls(): readonly string[] {
+  const built = ['./quickjs.js', '../scripts/quickjs.js'].map((path) => new URL(path, import.meta.url))
+  const found = built.find((url) => existsSync(url))
+  if (found) return [found.href]
+  const { resolve } = createRequire(import.meta.url)
+  const packages = ['quickjs-emscripten-core', '@jitl/quickjs-wasmfile-release-sync']
+  return packages.map((name) => pathToFileURL(resolve(name).replace(/\.js$/, '.mjs')).href)
+}
+
+/** The code of the thread. It is text, because a file would have to be found from source and from a bundle alike. */
+const THREAD = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { modules, wasm, prelude, bounds, refused } = workerData
+const Engine = (${CellEngine.toString()})
+async function start() {
+  const found = Object.assign({}, ...(await Promise.all(modules.map((url) => import(url)))))
+  const variant = found.newVariant(found.variant ?? found.default, { wasmModule: wasm })
+  const quickjs = await found.newQuickJSWASMModuleFromVariant(variant)
+  const engine = new Engine({ quickjs, prelude, bounds, refused, clock: () => performance.now() })
+  parentPort.on('message', (text) => parentPort.postMessage(engine.run(text)))
+  parentPort.postMessage('ready')
+}
+void start()
+`
