@@ -142,7 +142,7 @@ describe('A model without tool calls', () => {
       tools: tools(),
     })
     let streamed = ''
-    const stream = harness.stream('Go.')
+    const stream = harness.stream('Go.', { deltas: true })
     for await (const event of stream) if (event.type === 'delta' && event.kind === 'text') streamed += event.text
     expect(await stream.result).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(streamed).toBe('I note it.\n\nThat is all.Done.')
@@ -278,10 +278,11 @@ describe('A model without tool calls', () => {
     const first = await session.run('Go.')
     expect(first.pending).toMatchObject([{ args: { text: 'one' } }])
     await session.decide({ callId: first.pending[0]?.callId ?? '', allow: false, by: 'Ann' })
-    const second = await session.wait()
+    const second = await session.run()
     expect(second.pending).toMatchObject([{ args: { text: 'two' } }])
-    await session.decide({ callId: second.pending[0]?.callId ?? '', allow: true, by: 'Ann', args: { text: 'three' } })
-    expect(await session.wait()).toMatchObject({ status: 'completed', text: 'Done.' })
+    const { callId = '', digest = '' } = second.pending[0] ?? {}
+    await session.decide({ callId, digest, allow: true, by: 'Ann', args: { text: 'three' } })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(ran).toEqual(['three'])
     expect(JSON.stringify(requests[1]?.messages.at(-1))).toContain('failed=\\"denied\\"')
     expect(JSON.stringify(requests[2]?.messages.at(-1))).toContain('Ann changed the arguments')
