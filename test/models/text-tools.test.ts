@@ -1,4 +1,7 @@
 // Calls that a model writes as text, read by their dialect: which texts are calls, and what is never one.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ToolSchema } from '../../src/ports/model.ts'
 import { looksLikeCall } from '../../src/models/protocols/leaked-calls.ts'
@@ -38,7 +41,7 @@ describe('Calls in tags', () => {
     ['x[a|b|c]', 'x', '{"a":"a","b":"b"}'],
     ['math[maybe|x]', 'math', '{"exact":"maybe","n":"x"}'],
     ['math[true|-3|2.5|4]', 'math', '{"exact":true,"n":-3,"ratio":2.5,"word":"4"}'],
-  ])('B-DIALECT-1: P-Format is read: %s (S2-57, TA-47)', (text, tool, args) => {
+  ])('B-DIALECT-1: P-Format is read: %s (S2-57)', (text, tool, args) => {
     const whole = `<tool_call>${text}</tool_call>`
     expect(read(whole)).toEqual({ calls: [{ tool, args, raw: whole }], text: '' })
   })
@@ -237,4 +240,16 @@ describe('Streams', () => {
       expect(said + hider.end(read(text, dialect)?.text ?? text.trimEnd())).toBe(shown)
     }
   })
+})
+
+it('B-DIALECT-8: the program of the guide runs as it stands there, and prints what the guide says', () => {
+  const page = readFileSync(new URL('../../docs/guide/models.md', import.meta.url), 'utf8')
+  const guide = page.slice(page.indexOf('## Models without tool calls'))
+  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(guide) ?? []
+  const [, printed = ''] = /```\n(It is cold[\s\S]*?)```/.exec(guide) ?? []
+  const example = readFileSync(new URL('./guide-text-tools.ts', import.meta.url), 'utf8')
+  expect(code.replace("'terret'", "'../../src/index.ts'")).toBe(example.slice(example.indexOf('\n') + 1))
+  // Compiled by `npm run build:all`, which the tests begin with.
+  const script = fileURLToPath(new URL('../../.build/test/models/guide-text-tools.js', import.meta.url))
+  expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toBe(printed)
 })

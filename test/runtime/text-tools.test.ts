@@ -93,7 +93,7 @@ async function runWith(model: Model, store: CompleteStore = memory()) {
 
 describe('A model without tool calls', () => {
   it.each(dialects)(
-    'B-DIALECT-8: ten turns of two calls leave the log of a model with tool calls, but for their text: %s (F6, AC-95)',
+    'B-DIALECT-8: ten turns of two calls leave the log of a model with tool calls, but for their text: %s (F6)',
     async (dialect) => {
       const native = await runWith(
         scripted([
@@ -149,7 +149,7 @@ describe('A model without tool calls', () => {
     await harness.close()
   })
 
-  it('B-DIALECT-3: a call that cannot be read is asked for again in the words of the dialect (AC-81, TRAP-10)', async () => {
+  it('B-DIALECT-3: a call that cannot be read is asked for again in the words of the dialect (TRAP-10)', async () => {
     const { model, requests } = keeping([
       '<tool_call>nothing[a]</tool_call>',
       WRITERS.xml({ tool: 'note', args: { text: 'a' } }),
