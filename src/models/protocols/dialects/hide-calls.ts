@@ -56,9 +56,11 @@ export class CallHider {
     const mayBeCall = line.startsWith(FENCE_MARKER) || (!isWhole && FENCE_MARKER.startsWith(line))
     const isCall = mayBeCall && this.#fence === null && this.#markers.includes(FENCE_MARKER)
     const after = isCall ? null : fenceAfter(line.replace(/\r?\n$/, ''), this.#fence)
-    const isProse = this.#fence !== null || after !== null
+    // A backtick on the rest of the line would show that it is no fence.
+    const isOpen = !isWhole && this.#fence === null && after !== null && line.length < LINE_CHARS_MAX
+    const isProse = (this.#fence !== null || after !== null) && !isOpen
     const found = isProse ? -1 : this.#indexOfMarker(text)
-    this.#isHidden = found >= 0
+    this.#isHidden = found >= 0 && !isOpen
     const end = found >= 0 ? found : isWhole || isProse ? text.length : this.#mayBegin(text)
     this.#held = text.slice(end)
     this.#last = text[end - 1] ?? this.#last
