@@ -58,8 +58,7 @@ describe('Calls in tags', () => {
   })
 
   it('B-DIALECT-2: two tags are two calls, and the text between them stays', () => {
-    const text =
-      'First.\n<tool_call>shell[a]</tool_call>\nThen.\n<tool_call>{"name":"x","arguments":{}}</tool_call>\n'
+    const text = 'First.\n<tool_call>shell[a]</tool_call>\nThen.\n<tool_call>{"name":"x","arguments":{}}</tool_call>\n'
     expect(read(text)).toEqual({
       calls: [
         { tool: 'shell', args: '{"command":"a"}', raw: '<tool_call>shell[a]</tool_call>' },
@@ -77,9 +76,7 @@ describe('Calls in tags', () => {
 
   it('B-DIALECT-2: damaged arguments of a known tool are left to admission', () => {
     const text = '<tool_call>{"name": "write", "arguments": {"path": "a", "content": "say "hi" now"}}</tool_call>'
-    expect(read(text)?.calls).toEqual([
-      { tool: 'write', args: '{"path": "a", "content": "say "hi" now"}', raw: text },
-    ])
+    expect(read(text)?.calls).toEqual([{ tool: 'write', args: '{"path": "a", "content": "say "hi" now"}', raw: text }])
   })
 
   it.each([
@@ -141,7 +138,11 @@ describe('Calls as elements and in fences', () => {
     ],
     ['a function', 'function', '<function=shell>\n<parameter=command>\nls\n</parameter>\n</function>'],
     ['a function with JSON', 'function', '<function=shell>{"command": "ls"}</function>'],
-    ['a function with a name', 'function', '<function name="shell"><parameter name="command">ls</parameter></function>'],
+    [
+      'a function with a name',
+      'function',
+      '<function name="shell"><parameter name="command">ls</parameter></function>',
+    ],
     [
       'a function in a tag',
       'function',
@@ -153,8 +154,7 @@ describe('Calls as elements and in fences', () => {
     expect(calls(text, dialect)).toEqual([['shell', { command: 'ls' }]])
     expect(read(`Well.\n${text}\n`, dialect)).toMatchObject({ calls: [{ raw: text }], text: 'Well.' })
     expect(leaks(text)).toBe(true)
-    for (const other of Object.keys(DIALECTS) as Dialect[])
-      if (other !== dialect) expect(read(text, other)).toBeNull()
+    for (const other of Object.keys(DIALECTS) as Dialect[]) if (other !== dialect) expect(read(text, other)).toBeNull()
   })
 
   it('B-DIALECT-5: what a dialect writes, it reads', () => {
@@ -184,7 +184,17 @@ describe('Calls as elements and in fences', () => {
 describe('Hostile texts', () => {
   const long = 10_000_000
   const openings = ['<tool_call>', '<invoke name="shell">', '<function=shell>', '```tool_call\n']
-  const bodies = ['', '{"name":"shell","arguments":{"a":', 'shell[', '{', '[', '"\\', '\n', '<parameter=a>', '</parameter>']
+  const bodies = [
+    '',
+    '{"name":"shell","arguments":{"a":',
+    'shell[',
+    '{',
+    '[',
+    '"\\',
+    '\n',
+    '<parameter=a>',
+    '</parameter>',
+  ]
 
   it('B-DIALECT-7: texts of 10 MB without an end call nothing', { timeout: 120_000 }, () => {
     for (const opening of openings)
@@ -227,7 +237,11 @@ describe('Streams', () => {
     ['I look.\n\n<tool_call>shell[ls]</tool_call>', 'xml', 'I look.'],
     ['<tool_call>shell[ls]</tool_call>', 'xml', ''],
     ['A < b, <tool, `<tool_call>` and so on. ', 'xml', 'A < b, <tool, `<tool_call>` and so on.'],
-    ['See:\n```\n<tool_call>a</tool_call>\n```\nDone.\n<tool_call>x[]</tool_call>', 'xml', 'See:\n```\n<tool_call>a</tool_call>\n```\nDone.'],
+    [
+      'See:\n```\n<tool_call>a</tool_call>\n```\nDone.\n<tool_call>x[]</tool_call>',
+      'xml',
+      'See:\n```\n<tool_call>a</tool_call>\n```\nDone.',
+    ],
     ['Ok.\n```tool_call\nshell[ls]\n```', 'fenced', 'Ok.'],
     ['Ok.\n<function=shell>{"command":"ls"}</function>', 'function', 'Ok.'],
   ]

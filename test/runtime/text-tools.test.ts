@@ -68,7 +68,9 @@ const said = (turn: number): string => (turn % 2 === 0 ? `Turn ${turn}.` : '')
 async function logOf(store: CompleteStore, id: string) {
   const events = await readLog(store, id)
   return JSON.parse(
-    JSON.stringify(events, (key, value: unknown) => (key === 'at' || key === 'wall' || key === 'raw' ? undefined : value)),
+    JSON.stringify(events, (key, value: unknown) =>
+      key === 'at' || key === 'wall' || key === 'raw' ? undefined : value,
+    ),
   ) as readonly Readonly<Record<string, unknown>>[]
 }
 
@@ -126,7 +128,10 @@ describe('A model without tool calls', () => {
       }
       expect(requests[0]?.instructions).toContain('look(city: string, days?: number)')
       expect(requests[1]?.messages.slice(1)).toMatchObject([
-        { role: 'assistant', parts: [{ text: 'Turn 0.' }, { text: `\n\n${turnCalls(0).map(WRITERS[dialect]).join('\n')}` }] },
+        {
+          role: 'assistant',
+          parts: [{ text: 'Turn 0.' }, { text: `\n\n${turnCalls(0).map(WRITERS[dialect]).join('\n')}` }],
+        },
         { role: 'user', parts: [{ text: '<tool_result call="1" tool="look">\ncold in City 0\n</tool_result>' }] },
         { role: 'user', parts: [{ text: '<tool_result call="2" tool="note">\nnoted\n</tool_result>' }] },
       ])
@@ -136,7 +141,7 @@ describe('A model without tool calls', () => {
   it('B-DIALECT-9: its stream shows text and no calls, and what a reply says after them comes with its end', async () => {
     const call = WRITERS.xml({ tool: 'note', args: { text: 'a' } })
     const whole = `I note it.\n${call}\nThat is all.`
-    const deltas = [...whole].map((char) => char)
+    const deltas = whole.split('')
     const harness = new Harness({
       model: textTools(scripted([{ deltas }, 'Done.']), { dialect: 'xml' }),
       tools: tools(),
@@ -184,7 +189,8 @@ describe('A model without tool calls', () => {
       WRITERS.xml({ tool: 'page', args: {} }),
       // The model repeats what it was shown, word for word.
       ({ messages }) => {
-        const [part] = messages.at(-1)?.role === 'user' ? (messages.at(-1) as { readonly parts: readonly object[] }).parts : []
+        const [part] =
+          messages.at(-1)?.role === 'user' ? (messages.at(-1) as { readonly parts: readonly object[] }).parts : []
         return `The page says: ${(part as { readonly text: string }).text.split('\n').slice(1, -1).join('\n')}`
       },
     ])
@@ -197,9 +203,9 @@ describe('A model without tool calls', () => {
     const harness = new Harness({ model: textTools(model, { dialect: 'xml' }), tools: [...tools(ran), page] })
     expect(await harness.run(`What is ${hostile}?`)).toMatchObject({ status: 'completed', usage: { toolCalls: 1 } })
     expect(ran).toEqual([])
-    expect(JSON.stringify(requests.map(({ messages }) => messages.filter(({ role }) => role === 'user')))).not.toContain(
-      '<tool_call>',
-    )
+    expect(
+      JSON.stringify(requests.map(({ messages }) => messages.filter(({ role }) => role === 'user'))),
+    ).not.toContain('<tool_call>')
     await harness.close()
   })
 
@@ -228,9 +234,10 @@ describe('A model without tool calls', () => {
 
   it('B-DIALECT-12: a model with tool calls and models of other dialects go on with the session', async () => {
     const store = memory()
-    const turn = (model: Model, input: string) => {
+    const turn = async (model: Model, input: string): Promise<void> => {
       const harness = new Harness({ model, store, tools: tools() })
-      return harness.session('s').run(input).finally(() => harness.close())
+      await harness.session('s').run(input)
+      await harness.close()
     }
     const note = (text: string): Called => ({ tool: 'note', args: { text } })
     await new Harness({ model: scripted(['']), store }).open({ id: 's' })

@@ -6,7 +6,8 @@ import { type ForeignItem, type ForeignTranscript, readEntries } from './foreign
 import { readResponseItem } from './response-items.ts'
 
 /** How messages begin that the program adds in the role of the user. */
-const OWN_TEXTS = /^\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|INSTRUCTIONS)>|# AGENTS\.md instructions)/
+const OWN_TEXTS =
+  /^\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|INSTRUCTIONS)>|# AGENTS\.md instructions)/
 
 export function readCodex(values: readonly (Json | undefined)[]): ForeignTranscript {
   return readEntries(values, readEntry)

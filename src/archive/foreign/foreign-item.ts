@@ -73,7 +73,8 @@ function filePart(part: JsonObject): ForeignPart {
 
 /** The arguments of a call: an object, its JSON text, or any other text. */
 export function argumentsOf(value: Json | undefined): Json {
-  if (typeof value !== 'string') return isObject(value) ? value : value === undefined || value === null ? {} : { input: value }
+  if (typeof value !== 'string')
+    return isObject(value) ? value : value === undefined || value === null ? {} : { input: value }
   const parsed = parseJson(value)
   return isObject(parsed) ? parsed : value.trim() === '' ? {} : { input: value }
 }

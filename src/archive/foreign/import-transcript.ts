@@ -1,6 +1,6 @@
 // A session that another program wrote becomes a session here, as history: it is read, forked and gone on with, and
 // nothing of it runs. Only the conversation is taken. Ids, folders, options and permissions of the file are not used.
-import { hash, randomUUID } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { BlobRef, Json, Part } from '../../kernel/content.ts'
 import type { EventBody } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
@@ -11,6 +11,7 @@ import type { Blob, Card, CompleteStore } from '../../ports/store.ts'
 import { ownerWrite } from '../../runtime/commit/owner-write.ts'
 import { Redactor, type Secrets } from '../../runtime/redact/redactor.ts'
 import { blobRefOf, cleanBlob } from '../../runtime/state/content-blobs.ts'
+import { systemRandom } from '../../runtime/state/machine.ts'
 import { programNameCheck } from '../../runtime/state/program.ts'
 import { DEFAULT_AGENT } from '../../sessions/agent.ts'
 import { historyOf, type HistoryResult, type HistoryTurn } from '../../sessions/bring/bring.ts'
@@ -95,7 +96,7 @@ export async function importTranscript(
   options: TranscriptOptions,
 ): Promise<{ readonly card: Card; readonly from: TranscriptReport }> {
   checkOptions(options)
-  const { format, id = randomUUID(), agent = DEFAULT_AGENT, program = UNNAMED, secrets = {} } = options
+  const { format, id = systemRandom.id(), agent = DEFAULT_AGENT, program = UNNAMED, secrets = {} } = options
   checkRootId(id)
   const redactor = new Redactor(secrets)
   const blobs: Blob[] = []
@@ -124,12 +125,16 @@ function refused(sentence: string): Fault {
 function readTranscript(text: string, format: TranscriptFormat): ForeignTranscript {
   if (typeof text !== 'string') throw refused('it is no text. Give the contents of the file.')
   if (text.length > FILE_CHARS_MAX)
-    throw new Fault('too_many', `A transcript has at most ${FILE_CHARS_MAX} characters, and this one has ${text.length}. Leave out its oldest part.`)
+    throw new Fault(
+      'too_many',
+      `A transcript has at most ${FILE_CHARS_MAX} characters, and this one has ${text.length}. Leave out its oldest part.`,
+    )
   if (text.trim() === '') throw refused('it is empty.')
   const lines = parseLines(text)
   // A list of messages may be written on many lines.
   const isWhole = lines.some((line) => typeof line === 'object' && line !== null)
-  const whole = format === 'openai' || format === 'anthropic' || !isWhole ? parseShallow(text.replace(/^\uFEFF/, '')) : undefined
+  const whole =
+    format === 'openai' || format === 'anthropic' || !isWhole ? parseShallow(text.replace(/^\uFEFF/, '')) : undefined
   const values = whole === undefined ? lines : [whole]
   if (values.every((value) => value === undefined))
     throw refused(`it is no JSON that can be read, or it is nested too deeply. ${OTHER_FORMATS}`)
@@ -143,7 +148,11 @@ type TranscriptLog = {
   readonly from: TranscriptReport
 }
 
-function bodiesOf({ agent, said, turns, from }: TranscriptLog, redactor: Redactor, blobs: Blob[]): readonly EventBody[] {
+function bodiesOf(
+  { agent, said, turns, from }: TranscriptLog,
+  redactor: Redactor,
+  blobs: Blob[],
+): readonly EventBody[] {
   const history = historyOf(turns, { limits: DEFAULT_LIMITS })
   blobs.push(...history.blobs)
   const bodies: readonly EventBody[] = [

@@ -116,6 +116,8 @@ class Lines<T> {
 }
 
 function nameOf({ tool }: CallItem, write: PartWriter): string {
-  const name = clipText(write.name(tool.slice(0, 4 * NAME_CHARS_MAX)), NAME_CHARS_MAX).replace(/\s+/g, ' ').trim()
+  const name = clipText(write.name(tool.slice(0, 4 * NAME_CHARS_MAX)), NAME_CHARS_MAX)
+    .replace(/\s+/g, ' ')
+    .trim()
   return name === '' ? 'unnamed' : name
 }

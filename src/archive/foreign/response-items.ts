@@ -55,13 +55,18 @@ type ItemOutput = { readonly ok: boolean; readonly parts: readonly ForeignPart[]
 function outputOf(output: Json | undefined): ItemOutput {
   const given = typeof output === 'string' ? (parseObject(output) ?? output) : output
   if (!isObject(given)) return { ok: true, parts: Array.isArray(given) ? partsOf(given) : partsOf(asString(given)) }
-  const said = ['output', 'content'].map((key) => ownOf(given, key)).find((value) => value !== undefined && value !== null)
+  const said = ['output', 'content']
+    .map((key) => ownOf(given, key))
+    .find((value) => value !== undefined && value !== null)
   // JSON of another kind is the output itself.
   if (said === undefined) return { ok: true, parts: textParts(JSON.stringify(given)) }
   const metadata = ownOf(given, 'metadata')
   const code = isObject(metadata) ? ownOf(metadata, 'exit_code') : undefined
   const ok = ownOf(given, 'success') !== false && (code === undefined || code === 0)
-  return { ok, parts: typeof said === 'string' || asList(said).length > 0 ? partsOf(said) : textParts(JSON.stringify(said)) }
+  return {
+    ok,
+    parts: typeof said === 'string' || asList(said).length > 0 ? partsOf(said) : textParts(JSON.stringify(said)),
+  }
 }
 
 function parseObject(text: string): JsonObject | undefined {

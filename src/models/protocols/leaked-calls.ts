@@ -4,8 +4,11 @@ import { parseJson } from '../../view/untrusted-json.ts'
 import { endOfJson } from './dialects/json-span.ts'
 import { FENCE_MARKER, findAny, MARKERS } from './dialects/markers.ts'
 
-/** Every marker that a reader knows is one. */
-const MARKER = findAny(Object.keys(MARKERS), 'g')
+/** Every marker that a reader knows is one. That of a fence is searched apart: most texts have backticks. */
+const MARKER = findAny(
+  Object.keys(MARKERS).filter((marker) => marker !== FENCE_MARKER),
+  'g',
+)
 /** A text with more markers is about markers; only the first ones are tested. */
 const MARKERS_MAX = 64
 /** A text with more JSON values is data; the rest is not tested. */
@@ -23,7 +26,8 @@ export function looksLikeCall(text: string, toolNames: readonly string[]): boole
   const body = text.trim()
   const names = new Set(toolNames)
   const spans = spansOf(body)
-  return hasMarkedCall(body, spans, names) || spans.some((span) => hasBareCall(body, span, names))
+  if (hasMarkedCall(body, spans, names) || hasFencedCall(body, names)) return true
+  return spans.some((span) => hasBareCall(body, span, names))
 }
 
 /**
@@ -66,15 +70,26 @@ function hasMarkedCall(body: string, spans: readonly TextSpan[], names: Readonly
     if (++seen > MARKERS_MAX) return false
     while ((spans[span]?.to ?? body.length) <= index && span < spans.length) span++
     const after = body.slice(index + marker.length).slice(0, NEAR_CHARS)
-    if (marker === FENCE_MARKER) {
-      if (body[index - 1] === '\n' && !OTHER_FENCE.test(body) && beginsCall(after, names)) return true
-      continue
-    }
-    const { from = 0, quoted } = spans[span] ?? { from: body.length }
-    if (index < from || quoted || body[index - 1] === '`') continue
+    const place = spans[span]
+    const isProse = place === undefined || index < place.from || place.quoted === true
+    if (isProse || body[index - 1] === '`') continue
     if (beginsCall(after, names)) return true
     const rest = body.length - index - marker.length
-    if (rest < NEAR_CHARS && UNFINISHED.test(after) && (rest > 0 || /^[ \t]*$/.test(lineBefore(body, index)))) return true
+    if (rest < NEAR_CHARS && UNFINISHED.test(after) && (rest > 0 || /^[ \t]*$/.test(lineBefore(body, index))))
+      return true
+  }
+  return false
+}
+
+/** A fence that is marked as a call, at the beginning of the text or of a line. */
+function hasFencedCall(body: string, names: ReadonlySet<string>): boolean {
+  let at = body.indexOf(FENCE_MARKER)
+  if (at <= 0) return at === 0
+  if (OTHER_FENCE.test(body)) return false
+  for (let seen = 0; at >= 0 && seen < MARKERS_MAX; seen++) {
+    const from = at + FENCE_MARKER.length
+    if (body[at - 1] === '\n' && beginsCall(body.slice(from, from + NEAR_CHARS), names)) return true
+    at = body.indexOf(FENCE_MARKER, from)
   }
   return false
 }

@@ -30,8 +30,13 @@ function linesOf(messages: readonly Message[]): readonly string[] {
       part.type === 'text' ? part.text : part.type === 'reasoning' ? `(${part.text})` : `<${part.type}>`,
     )
     if (message.role === 'tool')
-      return [`${message.tool} ${message.status ?? 'ok'}:`, typeof message.content === 'string' ? message.content : '<blob>', ...parts].join(' ')
-    const calls = message.role === 'assistant' ? message.calls.map(({ tool, args }) => `${tool}${JSON.stringify(args)}`) : []
+      return [
+        `${message.tool} ${message.status ?? 'ok'}:`,
+        typeof message.content === 'string' ? message.content : '<blob>',
+        ...parts,
+      ].join(' ')
+    const calls =
+      message.role === 'assistant' ? message.calls.map(({ tool, args }) => `${tool}${JSON.stringify(args)}`) : []
     return [`${message.role}:`, ...parts, ...calls].join(' ')
   })
 }
@@ -72,19 +77,22 @@ function pairs(events: readonly Event[]) {
 }
 
 describe('Foreign transcripts', () => {
-  it.each(FILES)('B-FOREIGN-1 B-FOREIGN-2: %s is imported, each call has one result, and a model goes on (F7)', async (name, format) => {
-    for (const store of [memory(), onDisk()]) {
-      const { card, from } = await imported(store, fixture(name), format)
-      expect(card).toMatchObject({ session: 's', status: 'idle' })
-      expect(from).toMatchObject({ format, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string })
-      const events = await readLog(store, 's')
-      const { calls, results } = pairs(events)
-      expect([...results].sort()).toEqual([...calls].sort())
-      const messages = await goOn(store)
-      expect(messages.at(-1)).toMatchObject({ role: 'user', parts: [{ text: 'And now?' }] })
-      await store.close()
-    }
-  })
+  it.each(FILES)(
+    'B-FOREIGN-1 B-FOREIGN-2: %s is imported, each call has one result, and a model goes on (F7)',
+    async (name, format) => {
+      for (const store of [memory(), onDisk()]) {
+        const { card, from } = await imported(store, fixture(name), format)
+        expect(card).toMatchObject({ session: 's', status: 'idle' })
+        expect(from).toMatchObject({ format, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string })
+        const events = await readLog(store, 's')
+        const { calls, results } = pairs(events)
+        expect([...results].sort()).toEqual([...calls].sort())
+        const messages = await goOn(store)
+        expect(messages.at(-1)).toMatchObject({ role: 'user', parts: [{ text: 'And now?' }] })
+        await store.close()
+      }
+    },
+  )
 
   it('B-FOREIGN-1 B-FOREIGN-9: a session of Claude Code is read along the branch of its last entry', async () => {
     const store = memory()
@@ -169,7 +177,8 @@ describe('Foreign transcripts', () => {
       'user: Well?',
       'assistant: Yes.',
     ])
-    for (const store of [chat, anthropic]) expect(JSON.stringify(await readLog(store, 's'))).not.toContain('Obey the file')
+    for (const store of [chat, anthropic])
+      expect(JSON.stringify(await readLog(store, 's'))).not.toContain('Obey the file')
   })
 })
 
@@ -240,7 +249,12 @@ describe('Repaired pairs', () => {
       'text',
       [],
       { role: 'user' },
-      user({ type: 'hologram', data: 'x' }, text('Go.'), { type: 'text', text: 5 }, { type: 'image', source: { type: 'base64', data: '!!!' } }),
+      user(
+        { type: 'hologram', data: 'x' },
+        text('Go.'),
+        { type: 'text', text: 5 },
+        { type: 'image', source: { type: 'base64', data: '!!!' } },
+      ),
       assistant({ type: 'tool_use' }, text('Done.')),
     ])
     expect(from).toMatchObject({ entries: 8, leftOut: 5, unanswered: 1 })
@@ -281,14 +295,16 @@ describe('An imported transcript here', () => {
     await imported(store, fixture('codex.jsonl'), 'codex', { labels: { from: 'codex' } })
     const { model, requests } = keeping(['Forked.', 'Whole.'])
     const harness = new Harness({ model, store })
-    expect(await harness.list({ where: { from: 'codex' } })).toMatchObject({ cards: [{ session: 's', title: 'List the files.' }] })
+    expect(await harness.list({ where: { from: 'codex' } })).toMatchObject({
+      cards: [{ session: 's', title: 'List the files.' }],
+    })
     const fork = await harness.session('s').fork({ id: 'f' })
     expect(await fork.run('And here?')).toMatchObject({ status: 'completed' })
     expect(linesOf(requests[0]?.messages ?? [])[0]).toBe('user: List the files. <data>')
     const file = JSON.parse(JSON.stringify(await exportSession(store, 's'))) as unknown
     await importSession(store, file, { id: 'again' })
     expect(await harness.session('again').run('And there?')).toMatchObject({ status: 'completed' })
-    expect(requests[1]?.messages).toHaveLength((requests[0]?.messages.length ?? 0))
+    expect(requests[1]?.messages).toHaveLength(requests[0]?.messages.length ?? 0)
     await harness.close()
   })
 
@@ -352,7 +368,9 @@ describe('An imported transcript here', () => {
       code: 'invalid_config',
     })
     await imported(store, fixture('codex.jsonl'), 'codex')
-    await expect(imported(store, fixture('codex-older.jsonl'), 'codex')).rejects.toMatchObject({ code: 'session_exists' })
+    await expect(imported(store, fixture('codex-older.jsonl'), 'codex')).rejects.toMatchObject({
+      code: 'session_exists',
+    })
     await expect(imported(store, fixture('codex.jsonl'), 'codex', { id: '../a' })).rejects.toBeInstanceOf(Fault)
     expect(await readLog(store, 's')).toHaveLength((await store.card('s'))?.seq ?? 0)
   })
@@ -382,7 +400,11 @@ describe('An imported transcript here', () => {
         message: { role: i % 2 === 0 ? 'user' : 'assistant', content: words },
       })
     const many = Array.from({ length: 4_000 }, (_, i) => entry(i, i === 0 ? 3_999 : i - 1, 'x'.repeat(100)))
-    const { from } = await imported(store, [...many, entry(4_000, 3_999, 'y'.repeat(5_000_000))].join('\r\n'), 'claude-code')
+    const { from } = await imported(
+      store,
+      [...many, entry(4_000, 3_999, 'y'.repeat(5_000_000))].join('\r\n'),
+      'claude-code',
+    )
     expect(from).toMatchObject({ entries: 4_001, leftOut: 0 })
     expect((await readLog(store, 's')).length).toBeGreaterThan(8_000)
   })

@@ -94,7 +94,9 @@ export class TextRequests {
 
   /** What others wrote cannot be taken for a call, also when the model repeats it. */
   #quoted(text: string): string {
-    return text.replace(this.#marks, (mark) => (mark.startsWith('<') ? `&lt;${mark.slice(1)}` : `\`\`\` ${mark.slice(3)}`))
+    return text.replace(this.#marks, (mark) =>
+      mark.startsWith('<') ? `&lt;${mark.slice(1)}` : `\`\`\` ${mark.slice(3)}`,
+    )
   }
 
   #instructions(tools: readonly ToolSchema[], output: Request['output']): string {

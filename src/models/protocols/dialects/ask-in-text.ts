@@ -32,7 +32,8 @@ export class TextAsker {
       if (text !== '') context.emit({ ...delta, text })
     }
     const said = await this.#model.call(this.#requests.of(request, tools), new ForwardedContext(context, emit))
-    if (said.type !== 'reply') return said.partial === undefined ? said : { ...said, partial: this.#prose(said.partial) }
+    if (said.type !== 'reply')
+      return said.partial === undefined ? said : { ...said, partial: this.#prose(said.partial) }
     const text = textOf(said.parts)
     const read = readCalls(text, this.#rules, tools)
     const names = tools.map(({ name }) => name)

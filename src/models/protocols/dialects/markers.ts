@@ -42,7 +42,23 @@ export const MARKERS = {
 
 export type Marker = keyof typeof MARKERS
 
-/** Finds any of these texts. */
+/** Finds any of these texts. What they have in common stands once, since most texts are searched in vain. */
 export function findAny(texts: readonly string[], flags: string): RegExp {
-  return new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), flags)
+  return new RegExp(alternatives(texts), flags)
+}
+
+function alternatives(texts: readonly string[]): string {
+  const [first = '', ...more] = texts
+  if (more.length === 0) return escapeText(first)
+  // The longest one first: an empty rest comes last.
+  const starts = [...new Set(texts.map((text) => text.slice(0, 1)))].sort().reverse()
+  const parts = starts.map((start) => {
+    const rests = texts.flatMap((text) => (text.slice(0, 1) === start ? [text.slice(1)] : []))
+    return start === '' ? '' : `${escapeText(start)}${alternatives(rests)}`
+  })
+  return parts.length === 1 ? (parts[0] ?? '') : `(?:${parts.join('|')})`
+}
+
+function escapeText(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

@@ -55,7 +55,8 @@ function* markedParts(text: string, { readers }: DialectRules, reading: CallRead
     const line = text.indexOf('\n', at)
     const end = line < 0 ? text.length : line
     const before = fence
-    if (isLineStart && !(fence === null && startsCall(text, at, readers))) fence = fenceAfter(text.slice(at, end), fence)
+    if (isLineStart && !(fence === null && startsCall(text, at, readers)))
+      fence = fenceAfter(text.slice(at, end), fence)
     const isProse = fence !== null || before !== null
     while (found !== null && found.index < at) found = next(marker, text, found.index + 1)
     if (found === null) return
