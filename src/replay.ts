@@ -3,6 +3,12 @@
 export { type Examination, examine, examineLog, type Finding } from './models/protocols/examine-transcript.ts'
 export { type Archive, archiveOf, checkArchive, removeArchived, restoreArchive } from './archive/session-archive.ts'
 export { exportSession, importSession, type Portable, type PortableRecord } from './archive/portable.ts'
+export {
+  importTranscript,
+  TRANSCRIPT_FORMATS,
+  type TranscriptFormat,
+  type TranscriptReport,
+} from './archive/foreign/import-transcript.ts'
 export { portableText } from './archive/stream-file.ts'
 export { type FilledStore, fillStore, streamStore } from './stores/move/store-stream.ts'
 export {

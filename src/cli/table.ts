@@ -251,7 +251,10 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     html: flag('as --format html: one page for a browser, with the log inside'),
     out: value('PATH', 'where to; without it, to standard output', 'o'),
   }),
-  import: entry('FILE', [1, 1], 'a session from an exported json file', { id: value('ID', 'under another id') }),
+  import: entry('FILE', [1, 1], 'a session from an exported json file, or from a transcript of another program', {
+    id: value('ID', 'under another id'),
+    format: value('FORMAT', 'of a transcript: claude-code, codex, openai or anthropic'),
+  }),
   memory: entry('[ID]', [0, 1], 'what a session is doing, as files; and what the agent of this folder learned', {
     query: value('TEXT', 'learnings about this, nearest first'),
     top: value('N', 'with --query: at most so many (default 5)', 'n'),

@@ -81,8 +81,11 @@ export type Order = Frozen<
 type OrderDetails = { decision?: Name; task?: string; why?: string; call?: CallKey; fork?: true }
 type ChildWorkspace = { folder?: string; owns?: readonly string[]; options?: RunChoice }
 
-/** One admitted call: the same bytes are stored, shown, approved and executed. `raw` is the model's own spelling. */
-export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string } & CallTerms>
+/**
+ * One admitted call: the same bytes are stored, shown, approved and executed. `raw` is the model's own spelling of the
+ * arguments. `text` is the whole call as a model without tool calls wrote it in its text.
+ */
+export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string; text?: string } & CallTerms>
 
 /** A file at its real path with the hash of its bytes, or null if it does not exist. */
 export type FileState = Frozen<{ path: string; hash: Hash | null }>

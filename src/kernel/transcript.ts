@@ -4,7 +4,9 @@
 import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part, Proposal } from './content.ts'
 import { type AnswerGuard, callKey, type Event } from './event.ts'
 
-export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
+export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json } & CallSpelling>
+/** How the model wrote the call, where that says more than its arguments. */
+type CallSpelling = { raw?: string | undefined; text?: string | undefined }
 
 export type Message = Frozen<
   /** `pin`: no cut removes it. `report`: a child's report; adjacent reports are shown as one message. */
@@ -135,8 +137,8 @@ export class Transcript {
   #reply(e: Extract<Event, { type: 'agent.message' }>): void {
     const calls: ShownCall[] = []
     for (let i = 0; i < e.calls.length; i++) {
-      const { id, tool, args, raw } = e.calls[i] as Proposal
-      const call = { key: callKey(e.seq, i), id, tool, args, raw }
+      const { id, tool, args, raw, text } = e.calls[i] as Proposal
+      const call = { key: callKey(e.seq, i), id, tool, args, raw, text }
       this.#calls.set(call.key, call)
       calls.push(call)
     }

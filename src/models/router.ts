@@ -4,6 +4,7 @@ import type { Clock } from '../ports/system.ts'
 import type { AnswerSettings, CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { askModel } from './model-answer.ts'
+import { ForwardedContext } from './forwarded-context.ts'
 import { failure } from './http/failures.ts'
 import { modelIdentity, isPriced, OUTPUT_TOKENS, outputTokensOf, type Priced } from './http/hosted-model.ts'
 import type { ModelAbilities } from './structured-output.ts'
@@ -128,31 +129,6 @@ class ModelChain implements Priced {
     const contextTokens = sizes.length > 0 ? Math.min(...sizes) : null
     return { price, known: all.every(({ known }) => known), contextTokens, cost: (usage) => costOfUsage(price, usage) }
   }
-}
-
-/** The same context, with the chain's own `emit`. */
-class ForwardedContext implements CallContext {
-  readonly #context: CallContext
-  readonly emit: CallContext['emit']
-
-  constructor(context: CallContext, emit: CallContext['emit']) {
-    this.#context = context
-    this.emit = emit
-  }
-
-  get signal(): AbortSignal {
-    return this.#context.signal
-  }
-
-  get clock(): CallContext['clock'] {
-    return this.#context.clock
-  }
-
-  get traceparent(): string | undefined {
-    return this.#context.traceparent
-  }
-
-  readonly sleep = (ms: number): Promise<void> => this.#context.sleep(ms)
 }
 
 /** Two keys of one host have one name: the second gets a number. */

@@ -51,7 +51,8 @@ export type Request = Frozen<{
   messages: readonly Message[]
 }>
 
-export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
+/** `text`: what the model wrote, if it wrote the call as text. A block of several calls stands with its first one. */
+export type ReplyCall = Frozen<{ id: string; tool: string; args: string; text?: string }>
 
 export type Reply = Frozen<{
   type: 'reply'

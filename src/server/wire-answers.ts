@@ -208,7 +208,7 @@ const parts = listSchema(schemaRef('Part'))
 const content: WireSchema = { anyOf: [textSchema, schemaRef('BlobRef')] }
 const shownCall = answerSchema<ByRole<'assistant'>['calls'][number]>(
   { key: textSchema, id: textSchema, tool: textSchema, args: anything },
-  { raw: textSchema },
+  { raw: textSchema, text: textSchema },
 )
 const message: WireSchema = {
   anyOf: [

@@ -62,7 +62,7 @@ function inheritCall(call: ShownCall): ShownCall {
   const { tool, args } = call
   const token = isObject(args) ? args['token'] : undefined
   if (tool !== RETRIEVE || !isObject(args) || typeof token !== 'string' || !IS_NAME.test(token)) return call
-  const { raw: _raw, ...rest } = call
+  const { raw: _raw, text: _text, ...rest } = call
   return { ...rest, args: { ...args, token: token.replace(':', ':^') } }
 }
 

@@ -458,11 +458,11 @@ describe('files to take along', () => {
     const text = readFileSync(file, 'utf8')
     writeFileSync(file, text.slice(0, -20))
     expect((await stage.terret('import', file, '--id', 'x')).err).toMatch(
-      /^terret: \S+ is not valid JSON: [^\n]+ in line \d+\. Export it again with --format json\.\n$/,
+      /^terret: \S+ is not valid JSON: [^\n]+ in line \d+\. Export it again with --format json, or say with --format which other program wrote it\.\n$/,
     )
     writeFileSync(file, `[${'1,\n'.repeat(1_000_000)}s3cret]`)
     expect((await stage.terret('import', file, '--id', 'x')).err).toMatch(
-      /^terret: \S+ is not valid JSON: Unexpected token 's' in line 1000001\. Export it again with --format json\.\n$/,
+      /^terret: \S+ is not valid JSON: Unexpected token 's' in line 1000001\. Export it again with --format json, or say with --format which other program wrote it\.\n$/,
     )
     writeFileSync(file, text.replace('One.', 'Two.'))
     expect((await stage.terret('import', file, '--id', 'x')).code).toBe(2)

@@ -2,6 +2,7 @@
 import { admissions } from './admit.ts'
 import { captures } from './capture.ts'
 import { compressions } from './compress.ts'
+import { dialects } from './dialects.ts'
 import { forms } from './forms.ts'
 import { numbers } from './number.ts'
 import { optionObjects } from './options.ts'
@@ -32,4 +33,5 @@ export const targets: readonly Target[] = [
   streams,
   compressions,
   router,
+  dialects,
 ]

@@ -1,7 +1,7 @@
 // Reads and checks the configuration file. Unknown settings are refused with the file and the field, because a setting
 // that silently does nothing is dangerous. folder-setup.ts says which settings a workspace may have.
 import { dirname, isAbsolute, resolve } from 'node:path'
-import type { HostedOptions, Json, Workload } from '../../index.ts'
+import type { Dialect, HostedOptions, Json, Workload } from '../../index.ts'
 import type { AgentPins } from '../../agents/index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, CliError } from '../exit.ts'
@@ -71,8 +71,14 @@ type CompactionEntry = { readonly windowTokens?: number; readonly detectPins?: b
 /** All fields are optional. Paths are absolute here. */
 export type CliSettings = ModelSettings & {
   readonly model?: readonly string[]
-  /** `routes`: a model for each workload, or `hint:NAME` for the model of another one. */
-  readonly models?: { readonly routes?: Partial<Readonly<Record<Workload, string>>> }
+  /**
+   * `routes`: a model for each workload, or `hint:NAME` for the model of another one. `dialects`: how models without
+   * tool calls write their calls, by the name of the model.
+   */
+  readonly models?: {
+    readonly routes?: Partial<Readonly<Record<Workload, string>>>
+    readonly dialects?: Readonly<Record<string, Dialect>>
+  }
   /** Models that the user fixed for agents from files. */
   readonly agents?: AgentPins
   readonly instructions?: string
@@ -424,6 +430,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
       summarization: text,
       vision: text,
     }),
+    dialects: table(oneOf<Dialect>('xml', 'invoke', 'function', 'fenced')),
   }),
   agents: object<AgentPins>({
     orchestrator: object<NonNullable<AgentPins['orchestrator']>>({ model: text }),

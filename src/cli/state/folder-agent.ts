@@ -132,7 +132,8 @@ export async function modelsFor(
   const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
   const names = models && models.length > 0 ? models : (settings.model ?? [])
   if (names.length === 0) throw new CliError(EXIT.config, `No model is chosen. ${waysToChoose()}`)
-  const { endpoints: table, model, route } = await import('../../index.ts')
+  const { endpoints: table, model, route, textTools } = await import('../../index.ts')
+  const dialects = new Map(Object.entries(settings.models?.dialects ?? {}))
   const own = await endpointsOf(settings)
   const routes = names.some((name) => name.startsWith(HINT)) ? await routesFor(setup, { onRequest }) : {}
   return names.map((name) => {
@@ -142,12 +143,14 @@ export async function modelsFor(
     const { keys = [] } = own.find((each) => each.name === provider) ?? table[provider] ?? {}
     if (!keyless && keys.length > 0 && !keys.some((key) => env[key]))
       throw new CliError(EXIT.config, missingKeyText(setup, provider, keys))
-    return model(name, {
+    const made = model(name, {
       endpoints: own,
       env,
       ...wishes,
       ...(onRequest ? { fetch: reportRequests(onRequest, env) } : {}),
     })
+    const dialect = dialects.get(name)
+    return dialect === undefined ? made : textTools(made, { dialect })
   })
 }
 

@@ -1,22 +1,18 @@
 // Detects a text that is really a tool call that its host failed to parse. Such a text is never a final answer, and
 // nothing in it is run. Pure, and linear in the text.
 import { parseJson } from '../../view/untrusted-json.ts'
+import { endOfJson } from './dialects/json-span.ts'
+import { FENCE_MARKER, findAny, MARKERS } from './dialects/markers.ts'
 
-/** The markers before a call in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, MiniMax, gpt-oss and Gemma. */
-const MARKER = new RegExp(
-  [
-    '<(?:minimax:)?tool_calls?>|<toolcall>|<function(?:=| name=)|<function_calls?>|<invoke name=|<tool_use>|\\[TOOL_CALLS\\]|<\\|python_tag\\|>',
-    '<\\|tool_calls?(?:_section)?(?:_begin)?\\|>|<｜tool▁(?:calls?▁begin|sep)｜>|<｜DSML｜(?:function_calls>|invoke name=)',
-    '<\\|channel\\|>commentary to=|<start_function_call>call:',
-  ].join('|'),
+/** Every marker that a reader knows is one. That of a fence is searched apart: most texts have backticks. */
+const MARKER = findAny(
+  Object.keys(MARKERS).filter((marker) => marker !== FENCE_MARKER),
   'g',
 )
 /** A text with more markers is about markers; only the first ones are tested. */
 const MARKERS_MAX = 64
 /** A text with more JSON values is data; the rest is not tested. */
 const VALUES_MAX = 1_000
-/** A leaked call is not nested deeper. */
-const DEPTH_MAX = 64
 /** The tool name comes within this many characters of its marker. */
 const NEAR_CHARS = 200
 
@@ -30,21 +26,27 @@ export function looksLikeCall(text: string, toolNames: readonly string[]): boole
   const body = text.trim()
   const names = new Set(toolNames)
   const spans = spansOf(body)
-  return hasMarkedCall(body, spans, names) || spans.some((span) => hasBareCall(body, span, names))
+  if (hasMarkedCall(body, spans, names) || hasFencedCall(body, names)) return true
+  return spans.some((span) => hasBareCall(body, span, names))
 }
 
-/** A part of the text that may hold a call. Code fences are skipped unless one ends the text. */
-type TextSpan = { readonly from: number; readonly to: number }
+/**
+ * A part of the text that may hold a call. Code fences are skipped unless one ends the text: it may hold bare JSON that
+ * is a call, and after words a marker in it is `quoted`.
+ */
+type TextSpan = { readonly from: number; readonly to: number; readonly quoted?: true }
 
 function spansOf(body: string): readonly TextSpan[] {
   const spans: TextSpan[] = []
   let from = 0
+  let opened = 0
   let fenced = false
   for (let at = 0; at < body.length; ) {
     const end = endOfLine(body, at)
     if (body.startsWith('```', at)) {
       if (!fenced) spans.push({ from, to: at })
-      else if (end === body.length) spans.push({ from, to: at })
+      else if (end === body.length) spans.push(opened > 0 ? { from, to: at, quoted: true } : { from, to: at })
+      if (!fenced) opened = at
       fenced = !fenced
       from = end
     }
@@ -67,11 +69,48 @@ function hasMarkedCall(body: string, spans: readonly TextSpan[], names: Readonly
     if (index === 0) return true
     if (++seen > MARKERS_MAX) return false
     while ((spans[span]?.to ?? body.length) <= index && span < spans.length) span++
-    const outside = index < (spans[span]?.from ?? body.length)
-    const quoted = body[index - 1] === '`'
-    if (!outside && !quoted && namesTool(body.slice(index + marker.length).slice(0, NEAR_CHARS), names)) return true
+    const after = body.slice(index + marker.length).slice(0, NEAR_CHARS)
+    const place = spans[span]
+    const isProse = place === undefined || index < place.from || place.quoted === true
+    if (isProse || body[index - 1] === '`') continue
+    if (beginsCall(after, names)) return true
+    const rest = body.length - index - marker.length
+    if (rest < NEAR_CHARS && UNFINISHED.test(after) && (rest > 0 || /^[ \t]*$/.test(lineBefore(body, index))))
+      return true
   }
   return false
+}
+
+/** A fence that is marked as a call, at the beginning of the text or of a line. */
+function hasFencedCall(body: string, names: ReadonlySet<string>): boolean {
+  let at = body.indexOf(FENCE_MARKER)
+  if (at <= 0) return at === 0
+  if (OTHER_FENCE.test(body)) return false
+  for (let seen = 0; at >= 0 && seen < MARKERS_MAX; seen++) {
+    const from = at + FENCE_MARKER.length
+    if (body[at - 1] === '\n' && beginsCall(body.slice(from, from + NEAR_CHARS), names)) return true
+    at = body.indexOf(FENCE_MARKER, from)
+  }
+  return false
+}
+
+/** A fence that can quote the fence of a call. */
+const OTHER_FENCE = /^ {0,3}(?:`{4,}|~{3,})/m
+/** The text ends within the JSON of a call. */
+const UNFINISHED = /^\s*(?:[[{][^}\]]*)?$/
+/** After a marker: what can only be a call, also of a tool that does not exist. */
+const CALL_SHAPES = [
+  /^\s*\[?\s*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"[^"\\]{1,80}"\s*,\s*"(?:arguments|parameters|args|input)"\s*:/,
+  /^\s*[\w.:-]{1,80}\[[^\n]*\]\s*<\//,
+  /^"?[\w.:-]{1,80}"?>\s*<(?:parameter|\/(?:invoke|function)>)/,
+]
+
+function beginsCall(after: string, names: ReadonlySet<string>): boolean {
+  return namesTool(after, names) || CALL_SHAPES.some((shape) => shape.test(after))
+}
+
+function lineBefore(body: string, index: number): string {
+  return body.slice(Math.max(body.lastIndexOf('\n', index - 1) + 1, index - NEAR_CHARS), index)
 }
 
 /** After a marker: JSON that names a tool, or the name itself followed by punctuation of a call. */
@@ -133,21 +172,4 @@ function isCall(value: unknown, names: ReadonlySet<string>): boolean {
   return LISTS.some(
     (key) => Object.hasOwn(fields, key) && typeof fields[key] === 'object' && isCall(fields[key], names),
   )
-}
-
-/** -1 if it does not close or is nested too deeply. */
-function endOfJson(body: string, from: number, to: number): number {
-  let depth = 0
-  let quoted = false
-  for (let at = from; at < to; at++) {
-    const char = body[at]
-    if (quoted) {
-      if (char === '\\') at++
-      else if (char === '"') quoted = false
-    } else if (char === '"') quoted = true
-    else if (char === '{' || char === '[') {
-      if (++depth > DEPTH_MAX) return -1
-    } else if ((char === '}' || char === ']') && --depth === 0) return at + 1
-  }
-  return -1
 }

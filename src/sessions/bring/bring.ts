@@ -2,7 +2,7 @@
 // which marks them as history. Nothing is done on their authority. Loaded by the first session that is opened with
 // messages.
 import { hash } from 'node:crypto'
-import type { Json } from '../../kernel/content.ts'
+import type { BlobRef, CallStatus, Json } from '../../kernel/content.ts'
 import { callKey, type EventBody } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob } from '../../ports/store.ts'
@@ -24,6 +24,18 @@ type BroughtTurn =
   | Extract<NeutralMessage, { role: 'user' }>
   | (Extract<NeutralMessage, { role: 'assistant' }> & { readonly results: readonly BroughtResult[] })
 
+/** A result as the log has it. `status` replaces what `ok` says; a long content is stored beside the log. */
+export type HistoryResult = Omit<BroughtResult, 'content'> & {
+  readonly content: string | BlobRef
+  readonly status?: CallStatus
+}
+/** A message, or a reply with the results of its calls. Each call has its own id within the reply, and one result. */
+export type HistoryTurn =
+  | Pick<Extract<NeutralMessage, { role: 'user' }>, 'role' | 'parts'>
+  | (Pick<Extract<NeutralMessage, { role: 'assistant' }>, 'role' | 'parts' | 'calls'> & {
+      readonly results: readonly HistoryResult[]
+    })
+
 /** The beginning of a session that is opened with these messages. */
 export function bringMessages(
   services: Services,
@@ -39,21 +51,23 @@ export function bringMessages(
   const blobs: Blob[] = []
   const turns = groupTurns(readBroughtMessages(messages, blobs))
   if (turns.length === 0) return { blobs: [] }
+  const history = historyOf(turns, { limits, code: services.code })
+  return {
+    history: history.events,
+    messages: hash('sha256', canonicalJson(services.redactor.json(JSON.parse(JSON.stringify(turns)) as Json))),
+    blobs: [...blobs, ...history.blobs],
+  }
+}
+
+type History = { readonly events: readonly EventBody[]; readonly blobs: readonly Blob[] }
+
+/** The events after `session.created`, and the blobs of the runs: without tools and without instructions. */
+export function historyOf(turns: readonly HistoryTurn[], setup: Pick<HistorySetup, 'limits' | 'code'>): History {
   const toolset = textBlob('[]', 'application/json')
   const instructions = textBlob('', 'text/plain')
-  const history = new HistoryLog({
-    toolset: toolset.hash,
-    instructions: instructions.hash,
-    limits,
-    code: services.code,
-  })
+  const history = new HistoryLog({ toolset: toolset.hash, instructions: instructions.hash, ...setup })
   for (const [i, turn] of turns.entries()) history.add(turn, turns[i + 1])
-  const events = history.end()
-  return {
-    history: events,
-    messages: hash('sha256', canonicalJson(services.redactor.json(JSON.parse(JSON.stringify(turns)) as Json))),
-    blobs: [...blobs, toolset, instructions],
-  }
+  return { events: history.end(), blobs: [toolset, instructions] }
 }
 
 /** Joins each reply with the results of its calls, which stand right after it. Consecutive replies become one. */
@@ -118,7 +132,7 @@ class HistoryLog {
     this.#setup = setup
   }
 
-  add(turn: BroughtTurn, following: BroughtTurn | undefined): void {
+  add(turn: HistoryTurn, following: HistoryTurn | undefined): void {
     if (turn.role === 'user') {
       const id = `brought-${this.#events.length}`
       this.#inputs.push(this.#write({ type: 'user.message', id, parts: turn.parts, when: 'next' }))
@@ -155,10 +169,10 @@ class HistoryLog {
     this.#isOpen = false
   }
 
-  #writeResult(call: string, result: BroughtResult | undefined): number {
-    const { ok = false, content = '', parts = [] } = result ?? {}
+  #writeResult(call: string, result: HistoryResult | undefined): number {
+    const { ok = false, content = '', parts = [], status = ok ? 'ok' : 'error' } = result ?? {}
     const files = parts.length > 0 ? { parts } : {}
-    return this.#write({ type: 'agent.tool_result', call, status: ok ? 'ok' : 'error', content, ...files })
+    return this.#write({ type: 'agent.tool_result', call, status, content, ...files })
   }
 
   /** Returns the seq of the event. The log begins with `session.created`. */

@@ -305,6 +305,7 @@ function buildProposal(
 ): Proposal | Promise<Proposal> {
   const { name, effect, timeoutMs } = tool
   const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
+  if (call.text !== undefined) proposal.text = call.text
   if (gate) proposal.gate = gate
   if (raw !== undefined) proposal.raw = raw
   if (tool.blocks) proposal.blocks = true
@@ -380,6 +381,7 @@ function refuseCall(call: ReplyCall, tool: Tool | null, failure: Failure, retryK
       ? { type: 'refuse', ...(failure.kind === 'Denied' ? { status: 'denied' } : {}), failure }
       : { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } }
   const proposal: Mutable<Proposal> = { id: call.id, tool: call.tool, args, gate, effect: 'read', timeoutMs: 0 }
+  if (call.text !== undefined && call.text.length <= REFUSED_CHARS_MAX) proposal.text = call.text
   // The retry budget is the tool's, even for calls that never ran.
   if (tool && tool.retries !== null) proposal.retries = tool.retries
   return proposal
