@@ -33,8 +33,19 @@ export async function keptReports(
   suite: string | null,
   limit = PAGE,
 ): Promise<readonly KeptReport[]> {
-  const { cards } = await store.page({ where: evalLabels('report', suite), order: 'newest', limit })
-  return cards.map(({ session, at, labels }) => ({ session, at, suite: labels?.['eval'] ?? '' }))
+  const found: KeptReport[] = []
+  let behind: Awaited<ReturnType<CompleteStore['page']>>['next'] = null
+  do {
+    const where = evalLabels('report', suite)
+    const page = await store.page({ where, order: 'newest', limit, ...(behind ? { behind } : {}) })
+    for (const { session, at, labels } of page.cards) {
+      const of = labels?.['eval'] ?? ''
+      // Anyone can give a session such labels, and not everyone an id of this form.
+      if (session.startsWith(reportSession(of, ''))) found.push({ session, at, suite: of })
+    }
+    behind = page.next
+  } while (behind !== null && found.length < limit)
+  return found.slice(0, limit)
 }
 
 /** Throws `session_missing` if this session keeps no report. */

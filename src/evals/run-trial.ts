@@ -1,13 +1,15 @@
 // One trial: a session that is opened under its id, driven until it ends or waits for somebody who does not answer, and
 // read back. A trial that an earlier process finished is only read.
+import { Fault } from '../kernel/failure.ts'
 import type { Result } from '../runtime/state/run-result.ts'
 import { withTreeCost } from '../stores/plan/tree-cost.ts'
 import { BUDGET, type Pending } from '../view/pending-calls.ts'
 import type { Session } from '../sessions/verbs.ts'
 import { readLog } from '../view/session-log.ts'
+import { isObject } from '../view/untrusted-json.ts'
 import type { EvalCase } from './eval-case.ts'
 import { evalLabels, type TrialName, trialSession } from './eval-ids.ts'
-import type { PeopleFunction, Suite } from './suite.ts'
+import type { PeopleAnswer, PeopleFunction, Suite } from './suite.ts'
 import { readTrial, type Trial, type TrialLogs } from './trial.ts'
 
 export type PlannedTrial = TrialName & { readonly of: EvalCase }
@@ -82,7 +84,7 @@ async function decideAll(session: Session, { of, people }: Talk, first: Result):
   let result = first
   for (let round = 0; round < ROUNDS_MAX && result.status === 'requires_action'; round++) {
     let said = 0
-    for (const pending of result.pending) if (await decideOne(session, pending, people(pending, of))) said += 1
+    for (const pending of result.pending) if (await decideOne(session, pending, await people(pending, of))) said += 1
     if (said === 0) return result
     result = await session.run()
   }
@@ -92,10 +94,15 @@ async function decideAll(session: Session, { of, people }: Talk, first: Result):
 async function decideOne(
   session: Session,
   { callId, sessionId, digest }: Pending,
-  said: ReturnType<PeopleFunction>,
+  said: PeopleAnswer | undefined,
 ): Promise<boolean> {
   // Money is the suite's, and not for the people of a case to give.
-  if (said === null || callId === BUDGET) return false
+  if (said === null || said === undefined || callId === BUDGET) return false
+  if (!isObject(said))
+    throw new Fault(
+      'invalid_config',
+      'The people of a suite give { allow: true }, { content } for a question, or null.',
+    )
   const call = { callId, sessionId, by: PEOPLE }
   if ('content' in said) await session.answer({ ...call, ...said })
   else await session.decide({ ...call, ...(digest === undefined ? {} : { digest }), ...said })

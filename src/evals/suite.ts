@@ -41,10 +41,8 @@ export type EvalMode = 'live' | 'replayed' | 'recorded'
 export type SuiteAgent = Omit<HarnessOptions, 'store' | 'program' | 'plugins' | 'triggers'>
 
 /** What people say to a call that waits for them. Null: they do not answer, and the trial ends there. */
-export type PeopleFunction = (
-  pending: Pending,
-  of: EvalCase,
-) => Pick<ApprovalDecision, 'allow' | 'why' | 'args'> | Pick<Answer, 'content' | 'ok'> | null
+export type PeopleFunction = (pending: Pending, of: EvalCase) => PeopleAnswer | Promise<PeopleAnswer>
+export type PeopleAnswer = Pick<ApprovalDecision, 'allow' | 'why' | 'args'> | Pick<Answer, 'content' | 'ok'> | null
 
 /** When a run of the suite is good enough. Without any of these, every graded trial must pass. */
 export type SuiteGate = Frozen<{

@@ -3,6 +3,7 @@
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
+import { methodsCheck, nonEmptyCheck, optionsChecker, requiredCheck } from '../options.ts'
 import type { Store } from '../ports/store.ts'
 import type { Portable } from '../archive/portable-file.ts'
 import { readSessionFile } from '../archive/read-file.ts'
@@ -39,8 +40,15 @@ export async function readRecordedTree(log: WhatIfLog, at: number): Promise<Reco
 }
 
 function isStored(log: WhatIfLog): log is Exclude<WhatIfLog, Portable> {
-  return isObject(log) && 'store' in log && typeof log['session'] === 'string'
+  if (!isObject(log) || !('store' in log)) return false
+  checkPlace(log)
+  return true
 }
+
+const checkPlace = optionsChecker<Exclude<WhatIfLog, Portable>>('the log of whatIf', {
+  store: requiredCheck(methodsCheck('give one, such as sqlite("sessions.db")', 'open', 'card', 'read', 'list')),
+  session: requiredCheck(nonEmptyCheck, 'Name the session in that store.'),
+})
 
 async function readStored({ store, session }: Exclude<WhatIfLog, Portable>): Promise<SessionTree> {
   await store.open()

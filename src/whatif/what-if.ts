@@ -14,6 +14,7 @@ import {
   usdCheck,
 } from '../options.ts'
 import type { CompleteStore } from '../ports/store.ts'
+import { signalCheck } from '../sessions/command.ts'
 import type { Input } from '../sessions/input.ts'
 import type { Comparison } from '../view/compare-logs.ts'
 import type { WhatIfLog } from './recorded-tree.ts'
@@ -113,7 +114,7 @@ const checkOptions = optionsChecker<WhatIfOptions>('whatIf', {
   strict: flagCheck,
   runs: oneOf<'one' | 'all'>({ one: true, all: true }),
   usd: usdCheck,
-  signal: objectCheck,
+  signal: signalCheck,
 })
 
 /** Lives a recorded session again from the event `at` on. Nothing is written to where the recording is. */

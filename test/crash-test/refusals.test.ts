@@ -31,6 +31,42 @@ const WRONG: readonly (readonly [string, unknown, RegExp])[] = [
     { ...hello, world: () => ({ look: () => ({ rows: new Map([[1, 2]]) }) }) },
     /look\(\) has a Map: return plain JSON/,
   ],
+  [
+    'a look that holds itself',
+    {
+      ...hello,
+      world: () => ({
+        look: () => {
+          const rows: unknown[] = []
+          rows.push(rows)
+          return rows
+        },
+      }),
+    },
+    /look\(\) returns what JSON cannot hold: return plain JSON/,
+  ],
+  [
+    'a look that never returns',
+    { ...hello, world: () => ({ look: () => new Promise(() => {}) }), timeoutMs: 200 },
+    /^look\(\) of crashTest has not returned after 0\.2 s/,
+  ],
+  [
+    'a world that never comes',
+    { ...hello, world: () => new Promise(() => {}), timeoutMs: 200 },
+    /^world\(\) of crashTest has not returned after 0\.2 s/,
+  ],
+  [
+    'people who give a number',
+    {
+      ...hello,
+      options: () => ({
+        model: calling('ask'),
+        tools: [tool('ask', 'once', () => 1, { approval: 'ask' })],
+      }),
+      people: () => 7,
+    },
+    /^people\(\) of crashTest gives \{ allow: true \}/,
+  ],
   ['a look that says nothing', { ...hello, world: () => ({ look: () => undefined }) }, /look\(\) returns undefined/],
   [
     'a world that differs in each run',

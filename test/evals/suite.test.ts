@@ -166,6 +166,12 @@ describe('the trials of a suite', () => {
     expect(await why('deny')).toBe('completed denied null')
     expect(await why()).toBe('requires_action null null')
     expect(await why(({ tool }, { id }) => ({ allow: tool === 'refund' && id === 'case-1' }))).toBe('completed ok eval')
+    expect(await why(async () => ({ allow: true }))).toBe('completed ok eval')
+    expect(await why(() => undefined as never)).toBe('requires_action null null')
+    expect((await run(() => 7 as never)).cases[0]?.trials[0]).toMatchObject({
+      verdict: 'errored',
+      why: 'The people of a suite give { allow: true }, { content } for a question, or null.',
+    })
   })
 
   it('B-EVAL-21: have people who decide about calls of children, and answer questions', async () => {

@@ -50,6 +50,43 @@ it('B-EVAL-31: a server gives the runs of suites that its store keeps, one whole
     expect((await one.ask('GET', `/v1/${path}`)).status).toBe(404)
 })
 
+it('B-EVAL-31: no session that only says it keeps a report is a run, whoever made it', async () => {
+  const one = await served(() => 'Done.')
+  await runSuite(suiteOf('answers', 'right'), { store: one.host.store })
+  const token = one.token({ name: 'mallory', role: 'operator', reach: 'own' })
+  const labels = { 'eval-kind': 'report', eval: 'answers' }
+  const report = { suite: 'answers', blueprint: 'b', status: 'passed', rate: 1, counts: {} }
+  for (const metadata of [
+    {},
+    { report },
+    { report: { ...report, counts: { passed: 9, failed: 0, errored: 0, ungraded: 0 } } },
+  ])
+    await one.json('POST', '/v1/sessions', { token, body: { labels, metadata } })
+  const file = (value: unknown) => [
+    { name: 'report.json', type: 'file' as const, media: 'application/json', data: Buffer.from(JSON.stringify(value)) },
+  ]
+  for (const [id, attachments] of [
+    ['report.answers.no-json', file(null)],
+    ['report.answers.half', file({ version: 1, suite: 'answers', cases: [] })],
+    [
+      'report.answers.most',
+      file({
+        version: 1,
+        suite: 'answers',
+        cases: [],
+        cost: { usd: 0, judgeUsd: 0 },
+        counts: { passed: 0, failed: 0, errored: 0, ungraded: 0 },
+      }),
+    ],
+  ] as const) {
+    await one.host.harness.open({ id, labels, attachments, metadata: { report } })
+    expect((await one.ask('GET', `/v1/evals/${id}`)).status).toBe(404)
+  }
+  const { runs } = await one.json<EvalsAnswer>('GET', '/v1/evals')
+  expect(runs.map(({ suite, status }) => [suite, status])).toEqual([['answers', 'passed']])
+  expect(findAnswerMismatch('Evals', { runs, now: 0 })).toBe(null)
+})
+
 it('B-EVAL-31: a session is given as a case to whoever may read it, and runs of suites to nobody with sessions of their own', async () => {
   const one = await served(() => 'The answer is 42.')
   const session = await one.host.harness.open({ id: 'a.b' })

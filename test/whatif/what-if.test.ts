@@ -311,6 +311,9 @@ describe('bad input of a what-if', () => {
     const cases: readonly [Promise<unknown>, RegExp][] = [
       [whatIf(log, { at: 999, agent }), /has the events 1 to \d+: there is no event 999/],
       [whatIf(log, { at: 0, agent }), /"at"/],
+      [whatIf(log, { at: 1, agent, signal: {} as AbortSignal }), /^invalid_config: .*"signal"/],
+      [whatIf({ store } as never, { at: 1, agent }), /^invalid_config: .*"session" of the log of whatIf is missing/],
+      [whatIf({ store: {}, session } as never, { at: 1, agent }), /^invalid_config: .*"store" of the log of whatIf/],
       [whatIf({ store, session: 'nobody' }, { at: 1, agent }), /There is no session nobody/],
       [whatIf({ store, session: child }, { at: 1, agent }), /is a child.* Ask what if of session/],
       [whatIf(file, { at: 3, agent }), /its log is missing. Give the whole tree/],

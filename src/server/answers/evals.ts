@@ -3,6 +3,7 @@ import { Fault } from '../../kernel/index.ts'
 import { isObject } from '../../view/untrusted-json.ts'
 import { HttpRefusal, missingSessionRefusal } from '../refusals.ts'
 import { type ApiAnswer, type ApiRequest, requireCard } from '../server-host.ts'
+import { findAnswerMismatch } from '../wire-answer-check.ts'
 import type { CaseAnswer, EvalRow, EvalRunAnswer, EvalsAnswer } from '../wire-evals.ts'
 
 const ROWS_MAX = 100
@@ -17,13 +18,13 @@ export async function handleEvals({ host, principal, query }: ApiRequest): Promi
   return { json: { runs: rows.filter((row) => row !== null), now: host.store.now() } satisfies EvalsAnswer }
 }
 
-/** Null for a session that says it keeps a report, and does not. */
+/** Null for a session that says it keeps a report, and does not: whoever may choose ids and labels can make one. */
 async function readRow(store: ApiRequest['host']['store'], session: string): Promise<EvalRow | null> {
   const [created] = (await store.read(session, 0, 1)).events
   const report = created?.type === 'session.created' ? created.metadata?.['report'] : undefined
   if (!isObject(report) || created === undefined) return null
-  // The cast is sound for what `runSuite` wrote, and only that has the labels.
-  return { ...(report as unknown as Omit<EvalRow, 'session' | 'at'>), session, at: created.at }
+  const row = { ...(report as unknown as Omit<EvalRow, 'session' | 'at'>), session, at: created.at }
+  return findAnswerMismatch('Evals', { runs: [row], now: created.at }) === null ? row : null
 }
 
 export async function handleEvalRun(asked: ApiRequest): Promise<ApiAnswer> {
@@ -40,10 +41,13 @@ async function readRun(asked: ApiRequest) {
   const { session } = await requireCard(asked)
   const { readKeptReport } = await import('../../evals/index.ts')
   try {
-    return await readKeptReport(asked.host.store, session)
+    const report = await readKeptReport(asked.host.store, session)
+    if (findAnswerMismatch('EvalRun', { report, comparison: null }) === null) return report
   } catch (error) {
-    throw error instanceof Fault && error.code === 'session_missing' ? missingSessionRefusal(session) : error
+    const isNone = error instanceof Fault && ['session_missing', 'invalid_input'].includes(error.code)
+    if (!isNone) throw error
   }
+  throw missingSessionRefusal(session)
 }
 
 export async function handleCase(asked: ApiRequest): Promise<ApiAnswer> {

@@ -1,6 +1,14 @@
 // One life of a run: a harness on the store, the same session and the same message in every life. The first life may end
 // at a point; the next one finds what it left and goes on.
-import { type Answer, type CompleteStore, Harness, type Pending, type Session, type Sessions } from '../../index.ts'
+import {
+  type Answer,
+  type CompleteStore,
+  Fault,
+  Harness,
+  type Pending,
+  type Session,
+  type Sessions,
+} from '../../index.ts'
 import type { Event } from '../../kernel/event.ts'
 import type { Clock, Random } from '../../ports/system.ts'
 import { agentOfLife, type CrashLife } from './agent-of-life.ts'
@@ -91,6 +99,11 @@ async function driveOpenWork(harness: Sessions, store: CompleteStore): Promise<b
 async function askPerson(session: Session, call: Pending, { people }: CrashTestOptions): Promise<boolean> {
   const said: PersonAnswer | null = (await people?.(call)) ?? null
   if (said === null) return false
+  if (typeof said !== 'object')
+    throw new Fault(
+      'invalid_config',
+      'people() of crashTest gives { allow: true }, { content } for a question, or null.',
+    )
   const { callId, sessionId } = call
   if ('content' in said) await session.answer({ ...said, callId, sessionId } satisfies Answer)
   else {

@@ -32,7 +32,7 @@ export function trialsInMemory(test: CrashTestOptions): RunTrial {
         return made
       },
     }
-    const world = checkCrashWorld(await test.world(place))
+    const world = checkCrashWorld(await withinLimit(test, 'world()', test.world(place)))
     try {
       const clock = new JumpingClock({ jumps: test.time === 'jumps', isFirst })
       isFirst = false
@@ -73,7 +73,7 @@ async function runTrial({ test, world, clock, point }: TrialInput): Promise<Cras
   if (point !== null && reached) await awaitHandlers(trial)
   const { trouble } = point !== null && reached ? await live(2, null) : first
   const logs = await readLogs(store)
-  const held = await worldAtEnd(world, point === null)
+  const held = await worldAtEnd(test, world, point === null)
   return {
     trial: { point: point ?? NO_CRASH, reached, notes, trouble, logs, world: held },
     names: first.points.names,
@@ -104,16 +104,34 @@ async function withinTime(
   }
 }
 
+/** What the test's own code gives, which has to come in the time that a run may take. */
+export async function withinLimit<T>(
+  { timeoutMs = TIMEOUT_MS }: CrashTestOptions,
+  what: string,
+  given: T | Promise<T>,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const text = `${what} of crashTest has not returned after ${timeoutMs / 1_000} s. Find out what it waits for.`
+    timer = setTimeout(() => reject(new Fault('invalid_config', text)), timeoutMs)
+  })
+  try {
+    return await Promise.race([given, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 async function awaitHandlers({ handlers }: TrialRecord): Promise<void> {
   const until = performance.now() + REST_MS
   while (handlers.running > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
 /** What the world holds at the end. After a crash a world that cannot be looked at is another world. */
-export async function worldAtEnd(world: CrashWorld, isClean: boolean): Promise<Json> {
-  if (isClean) return lookTwice(world)
+export async function worldAtEnd(test: CrashTestOptions, world: CrashWorld, isClean: boolean): Promise<Json> {
+  if (isClean) return withinLimit(test, 'look()', lookTwice(world))
   try {
-    return await lookAtWorld(world)
+    return await withinLimit(test, 'look()', lookAtWorld(world))
   } catch (error) {
     return { 'look() failed': thrownText(error) }
   }

@@ -111,7 +111,12 @@ async function liveInFolder(test: CrashTestOptions, { folder, at, nth, isClean }
   }
   const points = new LifePoints(at, () => process.kill(process.pid, 'SIGKILL'))
   const trouble = await liveOnce({ test, store, life: { points, clock: null, trial, sources: new Set() }, nth })
-  const report = { trouble, logs: await readLogs(store), world: await worldAtEnd(world, isClean), names: points.names }
+  const report = {
+    trouble,
+    logs: await readLogs(store),
+    world: await worldAtEnd(test, world, isClean),
+    names: points.names,
+  }
   await world.close?.()
   await store.close()
   return report

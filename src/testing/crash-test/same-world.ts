@@ -9,16 +9,26 @@ import { SESSION } from './notes.ts'
 /** What the world holds now, as JSON. */
 export async function lookAtWorld(world: CrashWorld): Promise<Json> {
   const held = await world.look()
-  const text = JSON.stringify(held, (_name, value: unknown) => {
-    if (value instanceof Map || value instanceof Set || value instanceof Promise || typeof value === 'bigint')
-      throw new Fault(
-        'invalid_config',
-        `world.look() has a ${Object.prototype.toString.call(value).slice(8, -1)}: ${PLAIN}`,
-      )
-    return value
-  }) as string | undefined
+  const text = textOfWorld(held)
   if (text === undefined) throw new Fault('invalid_config', `world.look() returns ${typeof held}: ${PLAIN}`)
   return JSON.parse(text) as Json
+}
+
+function textOfWorld(held: unknown): string | undefined {
+  try {
+    return JSON.stringify(held, (_name, value: unknown) => {
+      if (value instanceof Map || value instanceof Set || value instanceof Promise || typeof value === 'bigint')
+        throw new Fault(
+          'invalid_config',
+          `world.look() has a ${Object.prototype.toString.call(value).slice(8, -1)}: ${PLAIN}`,
+        )
+      return value
+    })
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    // A value that holds itself, or one whose own toJSON fails.
+    throw new Fault('invalid_config', `world.look() returns what JSON cannot hold: ${PLAIN}`)
+  }
 }
 
 /** What look() may say, for people. */
