@@ -161,7 +161,7 @@ describe('Calls as elements and in fences', () => {
     const args = { path: '__proto__', content: 'a\n</parameter> "b" ```\n\n' }
     for (const dialect of Object.keys(DIALECTS) as Dialect[]) {
       const text = DIALECTS[dialect].write({ tool: 'write', args: JSON.stringify(args) })
-      expect(calls(text, dialect), dialect).toEqual([['write', args]])
+      expect([dialect, calls(text, dialect)]).toEqual([dialect, [['write', args]]])
     }
   })
 
