@@ -5,6 +5,7 @@ import { defineTool, type Dialect, fallback, Harness, memory, scripted, textTool
 import type { CompleteStore } from '../../src/index.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
 import { readLog } from '../../src/replay.ts'
+import { crashTest } from '../../src/testing/index.ts'
 
 type Called = { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
 
@@ -310,5 +311,41 @@ describe('A model without tool calls', () => {
     await harness.close()
     expect(ran).toEqual([])
     expect(JSON.stringify(await readLog(store, 's'))).not.toContain(secret)
+  })
+
+  it('B-DIALECT-13: no crash at any point of a run makes a call twice', { timeout: 120_000 }, async () => {
+    const report = await crashTest({
+      world: () => {
+        const charged = new Map<string, number>()
+        return { charged, look: () => [...charged.values()] }
+      },
+      options: ({ charged }) => ({
+        model: textTools(
+          scripted(({ messages }) =>
+            messages.some(({ parts = [] }) =>
+              parts.some((part) => part.type === 'text' && part.text.startsWith('<tool_result')),
+            )
+              ? 'The bill is paid.'
+              : 'I pay.\n<tool_call>charge[500]</tool_call>',
+          ),
+          { dialect: 'xml' },
+        ),
+        tools: [
+          defineTool({
+            name: 'charge',
+            description: 'Charges the customer.',
+            input: z.object({ cents: z.number() }),
+            effect: 'idempotent',
+            execute: ({ cents }, { key }) => {
+              charged.set(key, cents)
+              return 'charged'
+            },
+          }),
+        ],
+      }),
+      run: 'Pay the bill.',
+    })
+    expect(report.text).toMatch(/^\d+ points, no finding$/m)
+    expect(report.passed).toBe(true)
   })
 })
