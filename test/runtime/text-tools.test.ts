@@ -1,7 +1,7 @@
 // A model without tool calls in whole runs: `textTools` beside a model with them.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Dialect, fallback, Harness, memory, scripted, textTools } from '../../src/index.ts'
+import { defineTool, type TextDialect, fallback, Harness, memory, scripted, textTools } from '../../src/index.ts'
 import type { CompleteStore } from '../../src/index.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
 import { readLog } from '../../src/replay.ts'
@@ -9,7 +9,7 @@ import { crashTest } from '../../src/testing/index.ts'
 
 type Called = { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
 
-const WRITERS: Readonly<Record<Dialect, (call: Called) => string>> = {
+const WRITERS: Readonly<Record<TextDialect, (call: Called) => string>> = {
   xml: ({ tool, args }) => `<tool_call>\n${JSON.stringify({ name: tool, arguments: args })}\n</tool_call>`,
   invoke: ({ tool, args }) =>
     `<invoke name="${tool}">${Object.entries(args)
@@ -18,7 +18,7 @@ const WRITERS: Readonly<Record<Dialect, (call: Called) => string>> = {
   function: ({ tool, args }) => `<function=${tool}>${JSON.stringify(args)}</function>`,
   fenced: ({ tool, args }) => `\`\`\`tool_call\n${JSON.stringify({ name: tool, arguments: args })}\n\`\`\``,
 }
-const dialects = Object.keys(WRITERS) as Dialect[]
+const dialects = Object.keys(WRITERS) as TextDialect[]
 
 function tools(ran: string[] = []) {
   return [
