@@ -47,7 +47,7 @@ export {
   webSearch,
 } from './models/protocols/provider-tools.ts'
 export { fallback, route, type Routes } from './models/router.ts'
-export { type Dialect, textTools, type TextToolsOptions } from './models/text-tools.ts'
+export { type TextDialect, textTools, type TextToolsOptions } from './models/text-tools.ts'
 export { type RoutedWorkload, type RouteProfile, routeProfiles } from './models/route-profiles.ts'
 export type { OutputMode } from './models/structured-output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'

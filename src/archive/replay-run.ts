@@ -319,7 +319,10 @@ function isProviderClass(kind: ModelFailureClass): kind is ProviderFailureClass 
 
 function replyOf(event: Extract<Event, { type: 'agent.message' }>): Reply {
   const { parts, calls, verdict, usage, cost, route, fallback_from } = event
-  const asked = calls.map(({ id, tool, args, raw }) => ({ id, tool, args: raw ?? JSON.stringify(args) }))
+  const asked = calls.map(({ id, tool, args, raw, text }) => {
+    const call = { id, tool, args: raw ?? JSON.stringify(args) }
+    return text === undefined ? call : { ...call, text }
+  })
   const ran = verdict.type === 'empty' && verdict.boost ? 'length' : 'stop'
   return {
     type: 'reply',

@@ -4,21 +4,21 @@ import { oneOf, optionsChecker, requiredCheck } from '../options.ts'
 import type { Model } from '../ports/model.ts'
 import { isPriced, modelIdentity, outputTokensOf, type Priced } from './http/hosted-model.ts'
 import type { TextAsker } from './protocols/dialects/ask-in-text.ts'
-import type { Dialect } from './protocols/dialects/readers.ts'
+import type { TextDialect } from './protocols/dialects/readers.ts'
 import { resolveModel } from './resolve-model.ts'
 
-export type { Dialect } from './protocols/dialects/readers.ts'
+export type { TextDialect } from './protocols/dialects/readers.ts'
 
 /**
  * `xml`: `<tool_call>{"name": …, "arguments": …}</tool_call>`, also with P-Format in the tag. `invoke`:
  * `<invoke name="…"><parameter name="…">`. `function`: `<function=…><parameter=…>`. `fenced`: JSON in a code fence
  * with the word `tool_call`.
  */
-export type TextToolsOptions = { readonly dialect: Dialect }
+export type TextToolsOptions = { readonly dialect: TextDialect }
 
 const DIALECT_NAMES = { xml: true, invoke: true, function: true, fenced: true } as const
 const checkOptions = optionsChecker<TextToolsOptions>('textTools', {
-  dialect: requiredCheck(oneOf<Dialect>(DIALECT_NAMES), 'Say in which form the model writes its calls.'),
+  dialect: requiredCheck(oneOf<TextDialect>(DIALECT_NAMES), 'Say in which form the model writes its calls.'),
 })
 
 /**

@@ -4,12 +4,12 @@ import type { ToolSchema } from '../../src/ports/model.ts'
 import { looksLikeCall } from '../../src/models/protocols/leaked-calls.ts'
 import { CallHider } from '../../src/models/protocols/dialects/hide-calls.ts'
 import { type CallsOfText, readCalls } from '../../src/models/protocols/dialects/read-calls.ts'
-import { type Dialect, DIALECTS, type DialectRules } from '../../src/models/protocols/dialects/readers.ts'
+import { type TextDialect, DIALECTS, type DialectRules } from '../../src/models/protocols/dialects/readers.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 
 type Case = {
-  readonly dialect: Dialect
+  readonly dialect: TextDialect
   readonly text: string
   readonly size: number
   readonly args: Readonly<Record<string, string>>
@@ -62,7 +62,7 @@ const PIECES = [
 ]
 
 function draw(tape: Tape): Case {
-  const dialect = tape.pick(Object.keys(DIALECTS) as Dialect[])
+  const dialect = tape.pick(Object.keys(DIALECTS) as TextDialect[])
   const value = (): string => tape.list(4, () => tape.pick(['a', '\n', ' ', '<', '`', '"', '\\', '|', '😀'])).join('')
   const args = { path: value(), n: tape.pick(['1', 'a', '']) }
   const call = (tool: string): string => DIALECTS[dialect].write({ tool, args: JSON.stringify(args) })

@@ -53,7 +53,7 @@ describe('the schema of events', () => {
       return { all: Object.fromEntries(all), required: required.filter((key) => !without.includes(key)) }
     }
     expect(fields('call.reviewed', [...envelope, 'call', 'edit'])).toEqual(
-      fields('Proposal', ['id', 'tool', 'args', 'raw']),
+      fields('Proposal', ['id', 'tool', 'args', 'raw', 'text']),
     )
     const opening = ['inputs', 'wakes', 'model', 'plan', 'since', 'now', 'foreign', 'traceparent']
     expect(fields('run.reviewed', envelope)).toEqual(fields('run.started', [...envelope, ...opening]))

@@ -3,12 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { textTools } from '../../src/index.ts'
 import type { ToolSchema } from '../../src/ports/model.ts'
 import { looksLikeCall } from '../../src/models/protocols/leaked-calls.ts'
 import { CallHider } from '../../src/models/protocols/dialects/hide-calls.ts'
 import { MARKERS } from '../../src/models/protocols/dialects/markers.ts'
 import { readCalls } from '../../src/models/protocols/dialects/read-calls.ts'
-import { type Dialect, DIALECTS } from '../../src/models/protocols/dialects/readers.ts'
+import { type TextDialect, DIALECTS } from '../../src/models/protocols/dialects/readers.ts'
+import { chaosOf, harnessOf, hosted, noting } from './hosted-stage.ts'
 
 function toolOf(name: string, properties: Readonly<Record<string, string>>): ToolSchema {
   const entries = Object.entries(properties).map(([key, type]) => [key, { type }] as const)
@@ -22,8 +24,8 @@ const tools = [
   toolOf('math', { exact: 'boolean', n: 'integer', ratio: 'number', word: 'string' }),
   toolOf('write', { path: 'string', content: 'string' }),
 ]
-const read = (text: string, dialect: Dialect = 'xml') => readCalls(text, DIALECTS[dialect], tools)
-const calls = (text: string, dialect: Dialect = 'xml') =>
+const read = (text: string, dialect: TextDialect = 'xml') => readCalls(text, DIALECTS[dialect], tools)
+const calls = (text: string, dialect: TextDialect = 'xml') =>
   read(text, dialect)?.calls.map(({ tool, args }) => [tool, JSON.parse(args) as unknown]) ?? null
 const leaks = (text: string): boolean =>
   looksLikeCall(
@@ -124,7 +126,7 @@ describe('Calls in tags', () => {
 })
 
 describe('Calls as elements and in fences', () => {
-  it.each<[string, Dialect, string]>([
+  it.each<[string, TextDialect, string]>([
     ['invoke', 'invoke', '<invoke name="shell">\n<parameter name="command">ls</parameter>\n</invoke>'],
     [
       'a block of them',
@@ -154,14 +156,15 @@ describe('Calls as elements and in fences', () => {
     expect(calls(text, dialect)).toEqual([['shell', { command: 'ls' }]])
     expect(read(`Well.\n${text}\n`, dialect)).toMatchObject({ calls: [{ raw: text }], text: 'Well.' })
     expect(leaks(text)).toBe(true)
-    for (const other of Object.keys(DIALECTS) as Dialect[]) if (other !== dialect) expect(read(text, other)).toBeNull()
+    for (const other of Object.keys(DIALECTS) as TextDialect[])
+      if (other !== dialect) expect(read(text, other)).toBeNull()
   })
 
   it('B-DIALECT-5: what a dialect writes, it reads', () => {
     const args = { path: '__proto__', content: 'a\n</parameter> "b" ```\n\n' }
-    for (const dialect of Object.keys(DIALECTS) as Dialect[]) {
+    for (const dialect of Object.keys(DIALECTS) as TextDialect[]) {
       const text = DIALECTS[dialect].write({ tool: 'write', args: JSON.stringify(args) })
-      expect(calls(text, dialect), dialect).toEqual([['write', args]])
+      expect([dialect, calls(text, dialect)]).toEqual([dialect, [['write', args]]])
     }
   })
 
@@ -201,7 +204,7 @@ describe('Hostile texts', () => {
       for (const body of bodies) {
         const piece = `${opening}${body}`
         const text = `Go.\n${piece.repeat(Math.ceil(long / piece.length / 4))}`
-        for (const dialect of Object.keys(DIALECTS) as Dialect[]) expect(read(text, dialect)).toBeNull()
+        for (const dialect of Object.keys(DIALECTS) as TextDialect[]) expect(read(text, dialect)).toBeNull()
         const hider = new CallHider(DIALECTS.xml)
         for (let at = 0; at < 100_000; at += 100) hider.push(text.slice(at, at + 100))
       }
@@ -222,7 +225,7 @@ describe('Hostile texts', () => {
         parameters: JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"},"a":{},"A":{}}}') as never,
       },
     ]
-    const found = (text: string, dialect: Dialect) => readCalls(text, DIALECTS[dialect], odd)?.calls[0]?.args
+    const found = (text: string, dialect: TextDialect) => readCalls(text, DIALECTS[dialect], odd)?.calls[0]?.args
     expect(found('<tool_call>odd[1|2|3]</tool_call>', 'xml')).toBe('{"A":"1","__proto__":"2","a":"3"}')
     const text = '<function=odd><parameter=__proto__>x</parameter><parameter=A>y</parameter></function>'
     expect(found(text, 'function')).toBe('{"__proto__":"x","A":"y"}')
@@ -233,7 +236,7 @@ describe('Hostile texts', () => {
 })
 
 describe('Streams', () => {
-  const texts: readonly (readonly [string, Dialect, string])[] = [
+  const texts: readonly (readonly [string, TextDialect, string])[] = [
     ['I look.\n\n<tool_call>shell[ls]</tool_call>', 'xml', 'I look.'],
     ['<tool_call>shell[ls]</tool_call>', 'xml', ''],
     ['A < b, <tool, `<tool_call>` and so on. ', 'xml', 'A < b, <tool, `<tool_call>` and so on.'],
@@ -267,3 +270,18 @@ it('B-DIALECT-8: the program of the guide runs as it stands there, and prints wh
   const script = fileURLToPath(new URL('../../.build/test/models/guide-text-tools.js', import.meta.url))
   expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toBe(printed)
 })
+
+it.each(['messages', 'responses', 'chat'] as const)(
+  'B-DIALECT-8: a provider of the protocol %s takes such requests by its published rules',
+  async (protocol) => {
+    const call = (city: string): string => `I look.\n<tool_call>look[${city}]</tool_call>`
+    const chaos = await chaosOf([`${call('Oslo')}\n${call('Rome')}`, call('Bonn'), 'Cold everywhere.'])
+    const { tool, calls: ran } = noting()
+    const harness = harnessOf({ model: textTools(hosted(chaos, protocol), { dialect: 'xml' }), tools: [tool] })
+    expect(await harness.run('Where is it cold?')).toMatchObject({ status: 'completed', text: 'Cold everywhere.' })
+    expect(ran).toHaveLength(3)
+    const bodies = chaos.requests.map(({ body }) => body as { readonly tools?: unknown })
+    expect(bodies.map(({ tools: sent }) => sent ?? [])).toEqual([[], [], []])
+    expect(JSON.stringify(bodies[2])).toMatch(/tool_result call=.{1,3}2.{1,3} tool=.{1,3}look/)
+  },
+)

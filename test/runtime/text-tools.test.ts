@@ -1,14 +1,15 @@
 // A model without tool calls in whole runs: `textTools` beside a model with them.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Dialect, fallback, Harness, memory, scripted, textTools } from '../../src/index.ts'
+import { defineTool, type TextDialect, fallback, Harness, memory, scripted, textTools } from '../../src/index.ts'
 import type { CompleteStore } from '../../src/index.ts'
 import type { Model, Request } from '../../src/ports/model.ts'
 import { readLog } from '../../src/replay.ts'
+import { crashTest } from '../../src/testing/index.ts'
 
 type Called = { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
 
-const WRITERS: Readonly<Record<Dialect, (call: Called) => string>> = {
+const WRITERS: Readonly<Record<TextDialect, (call: Called) => string>> = {
   xml: ({ tool, args }) => `<tool_call>\n${JSON.stringify({ name: tool, arguments: args })}\n</tool_call>`,
   invoke: ({ tool, args }) =>
     `<invoke name="${tool}">${Object.entries(args)
@@ -17,7 +18,7 @@ const WRITERS: Readonly<Record<Dialect, (call: Called) => string>> = {
   function: ({ tool, args }) => `<function=${tool}>${JSON.stringify(args)}</function>`,
   fenced: ({ tool, args }) => `\`\`\`tool_call\n${JSON.stringify({ name: tool, arguments: args })}\n\`\`\``,
 }
-const dialects = Object.keys(WRITERS) as Dialect[]
+const dialects = Object.keys(WRITERS) as TextDialect[]
 
 function tools(ran: string[] = []) {
   return [
@@ -212,7 +213,7 @@ describe('A model without tool calls', () => {
   it('B-DIALECT-11: the dialect must be said', () => {
     const model = scripted(['a'])
     for (const wrong of [undefined, {}, { dialect: 'hermes' }, { dialect: 'native' }, { dialect: 'pformat' }])
-      expect(() => textTools(model, wrong as never), JSON.stringify(wrong)).toThrow(/textTools|dialect/)
+      expect(() => textTools(model, wrong as never)).toThrow(/textTools|dialect/)
     expect(() => textTools(model, { dialect: 'hermes' as never })).toThrow(/xml.*invoke.*function.*fenced/)
   })
 
@@ -310,5 +311,41 @@ describe('A model without tool calls', () => {
     await harness.close()
     expect(ran).toEqual([])
     expect(JSON.stringify(await readLog(store, 's'))).not.toContain(secret)
+  })
+
+  it('B-DIALECT-13: no crash at any point of a run makes a call twice', { timeout: 120_000 }, async () => {
+    const report = await crashTest({
+      world: () => {
+        const charged = new Map<string, number>()
+        return { charged, look: () => [...charged.values()] }
+      },
+      options: ({ charged }) => ({
+        model: textTools(
+          scripted(({ messages }) =>
+            messages.some(({ parts = [] }) =>
+              parts.some((part) => part.type === 'text' && part.text.startsWith('<tool_result')),
+            )
+              ? 'The bill is paid.'
+              : 'I pay.\n<tool_call>charge[500]</tool_call>',
+          ),
+          { dialect: 'xml' },
+        ),
+        tools: [
+          defineTool({
+            name: 'charge',
+            description: 'Charges the customer.',
+            input: z.object({ cents: z.number() }),
+            effect: 'idempotent',
+            execute: ({ cents }, { key }) => {
+              charged.set(key, cents)
+              return 'charged'
+            },
+          }),
+        ],
+      }),
+      run: 'Pay the bill.',
+    })
+    expect(report.text).toMatch(/^\d+ points, no finding$/m)
+    expect(report.passed).toBe(true)
   })
 })

@@ -1,7 +1,7 @@
 // Reads and checks the configuration file. Unknown settings are refused with the file and the field, because a setting
 // that silently does nothing is dangerous. folder-setup.ts says which settings a workspace may have.
 import { dirname, isAbsolute, resolve } from 'node:path'
-import type { Dialect, HostedOptions, Json, Workload } from '../../index.ts'
+import type { TextDialect, HostedOptions, Json, Workload } from '../../index.ts'
 import type { AgentPins } from '../../agents/index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, CliError } from '../exit.ts'
@@ -77,7 +77,7 @@ export type CliSettings = ModelSettings & {
    */
   readonly models?: {
     readonly routes?: Partial<Readonly<Record<Workload, string>>>
-    readonly dialects?: Readonly<Record<string, Dialect>>
+    readonly dialects?: Readonly<Record<string, TextDialect>>
   }
   /** Models that the user fixed for agents from files. */
   readonly agents?: AgentPins
@@ -430,7 +430,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
       summarization: text,
       vision: text,
     }),
-    dialects: table(oneOf<Dialect>('xml', 'invoke', 'function', 'fenced')),
+    dialects: table(oneOf<TextDialect>('xml', 'invoke', 'function', 'fenced')),
   }),
   agents: object<AgentPins>({
     orchestrator: object<NonNullable<AgentPins['orchestrator']>>({ model: text }),

@@ -77,7 +77,7 @@ export async function reviewCall(
   const [fresh] = await admitCalls([{ id, tool, args: JSON.stringify(args) }], tools, judging)
   if (!fresh) throw new Error('a call was admitted as none')
   const same = fresh.gate?.type === 'refuse' || canonicalJson(fresh.args) === canonicalJson(args)
-  const { id: _id, tool: _tool, args: _args, raw: _raw, ...terms } = await readmitCall(admitting, fresh)
+  const { id: _id, tool: _tool, args: _args, raw: _raw, text: _text, ...terms } = await readmitCall(admitting, fresh)
   const { digest: _digest, clear: _clear, ...rest } = terms
   const judged: Mutable<CallTerms> = same ? { ...terms } : { ...rest, gate: otherArgumentsGate(tool) }
   if (serial) judged.sequential = true

@@ -8,14 +8,14 @@ import { looksLikeCall } from '../leaked-calls.ts'
 import { listTools, TextRequests } from './as-text.ts'
 import { CallHider } from './hide-calls.ts'
 import { type CallsOfText, readCalls } from './read-calls.ts'
-import { type Dialect, DIALECTS, type DialectRules } from './readers.ts'
+import { type TextDialect, DIALECTS, type DialectRules } from './readers.ts'
 
 export class TextAsker {
   readonly #model: Model
   readonly #rules: DialectRules
   readonly #requests: TextRequests
 
-  constructor(model: Model, dialect: Dialect) {
+  constructor(model: Model, dialect: TextDialect) {
     this.#model = model
     this.#rules = DIALECTS[dialect]
     this.#requests = new TextRequests(this.#rules)

@@ -17,14 +17,14 @@ const READERS: Readonly<Record<ReaderName, CallReader>> = {
  * `xml`: JSON or P-Format in a tag. `invoke`: `<invoke name="…">` with parameters. `function`: `<function=…>` with
  * parameters or JSON. `fenced`: JSON in a code fence of its own kind.
  */
-export type Dialect = 'xml' | 'invoke' | 'function' | 'fenced'
+export type TextDialect = 'xml' | 'invoke' | 'function' | 'fenced'
 
 export type DialectRules = {
   readonly readers: ReadonlyMap<string, CallReader>
   readonly write: (call: ReadCall) => string
 }
 
-export const DIALECTS: Readonly<Record<Dialect, DialectRules>> = {
+export const DIALECTS: Readonly<Record<TextDialect, DialectRules>> = {
   xml: { readers: readersOf('<tool_call>', '<toolcall>', '<tool_use>', '<function_call>'), write: writeTag },
   invoke: { readers: readersOf('<invoke name=', '<function_calls>', '<minimax:tool_call>'), write: writeInvoke },
   // Models of this format put the element into a tag that is another dialect's own.
