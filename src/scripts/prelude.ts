@@ -172,9 +172,10 @@ return {
     }
     main((found) => { scope = found }).then(finish, fail)
   },
-  deliver(setupText, resultsText) {
-    segment(parse(setupText))
-    for (const [n, ok, value, kind] of parse(resultsText)) {
+  deliver(text) {
+    const { results, ...setup } = parse(text)
+    segment(setup)
+    for (const [n, ok, value, kind] of results) {
       const waiting = open[n]
       delete open[n]
       if (!waiting) continue

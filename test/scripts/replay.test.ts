@@ -29,10 +29,11 @@ function watched(ran: string[], broken: (request: CellRequest) => boolean = () =
     const runner: CellRunner = await startCellThread(clock)
     return {
       close: () => runner.close(),
-      run: async (request) => {
-        ran.push(request.type === 'cell' ? `cell ${request.cell}` : `${request.results.length} results`)
-        if (broken(request)) runner.close()
-        return runner.run(request)
+      run: async (requests) => {
+        for (const request of requests)
+          ran.push(request.type === 'cell' ? `cell ${request.cell}` : `${request.results.length} results`)
+        if (requests.some(broken)) runner.close()
+        return runner.run(requests)
       },
     }
   }
@@ -151,7 +152,7 @@ it('B-CELL-20: a recorded call that the program does not make now ends the cell,
     const runner = await startCellThread(clock)
     const changed = (request: CellRequest): CellRequest =>
       request.type === 'cell' ? { ...request, code: request.code.replace('"a"', '"b"') } : request
-    return { close: () => runner.close(), run: (request) => runner.run(changed(request)) }
+    return { close: () => runner.close(), run: (requests) => runner.run(requests.map(changed)) }
   }
   const two = anotherProcess(place, other)
   await decideAll(two.harness, sessionId)
