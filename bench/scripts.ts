@@ -117,16 +117,23 @@ const HOSTILE = [
 const HOSTILE_MS = 500
 
 const beside: Case = async () => {
+  // The first thread compiles the engine, on all cores.
+  for (const code of HOSTILE) await runBeside(code)
+  const waits: number[] = []
+  for (const code of HOSTILE) waits.push(await runBeside(code))
+  return { ms: Math.max(...waits) }
+}
+
+async function runBeside(code: string): Promise<number> {
+  const thread = await startCellThread(systemClock)
+  // One that is enabled again counts the time between, too.
   const waits = monitorEventLoopDelay({ resolution: 1 })
-  for (const code of HOSTILE) {
-    const thread = await startCellThread(systemClock)
-    waits.enable()
-    const cell = { type: 'cell', cell: 1, code, names: [], left: { model: 0, tool: 0 } } as const
-    await thread.run([{ ...SEGMENT, computeMs: HOSTILE_MS, ...cell }])
-    waits.disable()
-    thread.close()
-  }
-  return { ms: waits.max / 1e6 }
+  waits.enable()
+  const cell = { type: 'cell', cell: 1, code, names: [], left: { model: 0, tool: 0 } } as const
+  await thread.run([{ ...SEGMENT, computeMs: HOSTILE_MS, ...cell }])
+  waits.disable()
+  thread.close()
+  return waits.max / 1e6
 }
 
 const alone: Case = async () => {

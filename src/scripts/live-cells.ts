@@ -119,7 +119,8 @@ function isAt(
 ): boolean {
   const ran = open === null || open.session === session ? cells : [...cells, open.session]
   if (ran.length !== chain.length || ran.some((each, i) => each !== chain[i])) return false
-  if (open === null || open.session !== session) return open === null || open.rest?.done != null
+  if (open === null) return true
+  if (open.session !== session) return open.rest !== null && open.rest.done !== null
   if (open.parts.length > part + 1) return false
   return open.parts.every(({ now, seed }, i) => {
     const known = log.parts[i]

@@ -1,7 +1,7 @@
 // Cells that are run again over their recorded results, as another process would: each look makes a harness of its own.
 import { expect, it } from 'vitest'
 import { type CompleteStore, Harness, memory, scripted } from '../../src/index.ts'
-import { type CellRequest } from '../../src/scripts/cell.ts'
+import type { CellRequest } from '../../src/scripts/cell.ts'
 import { scriptsWith } from '../../src/scripts/create-scripts.ts'
 import { type CellRunner, startCellThread, type StartRunner } from '../../src/scripts/sandbox.ts'
 import { decideAll, eventsOf, ofType, type Seen, testTools, withScripts, writer, type Step } from './stage.ts'
