@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { Harness, memory, scripted } from '../src/index.ts'
 import { createScripts } from '../src/scripts/index.ts'
 import type { CellLog } from '../src/scripts/cell-log.ts'
@@ -89,14 +90,21 @@ const live: Case = async () => {
   return { ms: parts.reduce((sum, { ms }) => sum + ms, 0) }
 }
 
-/** The same program without an engine, a thread or a log. */
+/** The same program in a bare thread, without an engine or a log. */
 const bare: Case = async () => {
-  const begun = cpuMs()
-  const run = new Function('tool_call', `return (async () => {${PROGRAM}})()`) as (
-    call: () => Promise<string>,
-  ) => Promise<number>
-  if ((await run(async () => RESULT)) !== CALLS * RESULT.length) throw new Error('a result is missing')
-  return { ms: cpuMs() - begun }
+  const code = `const { parentPort } = require('node:worker_threads')
+const tool_call = async () => 'r'.repeat(${RESULT.length})
+void (async () => {${PROGRAM}})().then((chars) => parentPort.postMessage(chars))`
+  const times: number[] = []
+  for (let n = 0; n < WARM; n++) {
+    const begun = cpuMs()
+    const worker = new Worker(code, { eval: true, env: {}, execArgv: [] })
+    const chars = await new Promise((done) => worker.once('message', done))
+    await worker.terminate()
+    times.push(cpuMs() - begun)
+    if (chars !== CALLS * RESULT.length) throw new Error('a result is missing')
+  }
+  return { ms: medianOf(times), firstMs: times[0] ?? 0 }
 }
 
 /** Each takes its whole time: a loop, a pattern, memory, and numbers that grow without a look at the clock. */
@@ -109,16 +117,23 @@ const HOSTILE = [
 const HOSTILE_MS = 500
 
 const beside: Case = async () => {
+  // The first thread compiles the engine, on all cores.
+  for (const code of HOSTILE) await runBeside(code)
+  const waits: number[] = []
+  for (const code of HOSTILE) waits.push(await runBeside(code))
+  return { ms: Math.max(...waits) }
+}
+
+async function runBeside(code: string): Promise<number> {
+  const thread = await startCellThread(systemClock)
+  // One that is enabled again counts the time between, too.
   const waits = monitorEventLoopDelay({ resolution: 1 })
-  for (const code of HOSTILE) {
-    const thread = await startCellThread(systemClock)
-    waits.enable()
-    const cell = { type: 'cell', cell: 1, code, names: [], left: { model: 0, tool: 0 } } as const
-    await thread.run({ ...SEGMENT, computeMs: HOSTILE_MS, ...cell })
-    waits.disable()
-    thread.close()
-  }
-  return { ms: waits.max / 1e6 }
+  waits.enable()
+  const cell = { type: 'cell', cell: 1, code, names: [], left: { model: 0, tool: 0 } } as const
+  await thread.run([{ ...SEGMENT, computeMs: HOSTILE_MS, ...cell }])
+  waits.disable()
+  thread.close()
+  return waits.max / 1e6
 }
 
 const alone: Case = async () => {
@@ -146,7 +161,7 @@ export const scripts: Family = {
       unit: 'CPU ms',
       target: 500,
       value: (median) => median('first.ms'),
-      floor: (median) => median('bare.ms'),
+      floor: (median) => median('bare.firstMs'),
     },
     {
       name: 'scripts.calls',

@@ -120,12 +120,11 @@ export class Cells {
       const runner = (await this.#start?.(clock)) as CellRunner
       return {
         close: () => runner.close(),
-        run: async (request) => {
-          const rest = await runner.run(request)
-          if (rest.type !== 'rest') return rest
-          const calls = rest.calls.map((call) => ({ ...call, args: { ...(call.args as object), by } }))
-          return { ...rest, calls }
-        },
+        run: async (requests) =>
+          (await runner.run(requests)).map((rest) => {
+            if (rest.type !== 'rest') return rest
+            return { ...rest, calls: rest.calls.map((call) => ({ ...call, args: { ...(call.args as object), by } })) }
+          }),
       }
     }
   }

@@ -47,6 +47,15 @@ describe('the simulator', () => {
       expect(await sum(({ seen }) => seen[name])).toBeGreaterThan(0)
   })
 
+  it('B-CELL-33: a cell makes each call once and ends as it would alone; run another way by another process, it ends as ScriptDiverged', async () => {
+    const all = (await reports()).flatMap(({ cells }) => (cells === null ? [] : [cells]))
+    expect(all.length).toBeGreaterThan(0)
+    for (const name of ['calls', 'ended'] as const)
+      expect(all.reduce((n, cells) => n + cells[name], 0)).toBeGreaterThan(0)
+    // In this seed each process runs the program another way.
+    expect(await simulate(11)).toMatchObject({ violations: [], cells: { diverged: 1 } })
+  })
+
   it('B-SIM-2: the same seed gives the same trace', async () => {
     for (const seed of [3, 14, 159]) expect((await simulate(seed)).hash).toBe((await simulate(seed)).hash)
   })

@@ -38,7 +38,10 @@ export function queryTools(modelFor: (hint: string | undefined) => Model): reado
       const asking = { model: modelFor(hint), instructions: system, output: null, attemptsMax: TRIES, outputRetries: 0 }
       const { entry } = await askPrompt({ ...asking, context }, prompt, 0)
       if (!entry.ok) throw new ToolFailure('Failed', entry.error ?? 'The model did not answer.')
-      return output({ ok: true, content: String(entry.result) })
+      return output({
+        ok: true,
+        content: typeof entry.result === 'string' ? entry.result : JSON.stringify(entry.result),
+      })
     },
   })
   const agent = defineTool({

@@ -105,6 +105,8 @@ export class CellEngine {
   readonly #deliver: QuickJSHandle
   #deadline = Number.POSITIVE_INFINITY
   #broken: CellFailure | null = null
+  /** What its variables are is not known any more. */
+  #isOver = false
   #cell = 0
   #n = 0
   #calls: WantedCall[] = []
@@ -137,9 +139,23 @@ export class CellEngine {
     for (const handle of [host, made, functions]) handle.dispose()
   }
 
-  /** Runs until nothing moves. Only text crosses from one thread to the other. */
+  /**
+   * Runs each request until nothing moves, up to one that is the last of its cell or of the engine. It gives fewer than
+   * it was asked for when they are large. Only text crosses from one thread to the other.
+   */
   run(text: string): string {
-    const request = JSON.parse(text) as CellRequest
+    const told: string[] = []
+    let chars = 0
+    for (const request of JSON.parse(text) as readonly CellRequest[]) {
+      const outcome = this.#runUntilRest(request)
+      told.push(outcome)
+      chars += outcome.length
+      if (this.#isOver || this.#done !== null || chars > this.#options.bounds.partChars) break
+    }
+    return `[${told.join(',')}]`
+  }
+
+  #runUntilRest(request: CellRequest): string {
     const from = this.#options.clock()
     this.#deadline = from + request.computeMs
     this.#calls = []
@@ -154,6 +170,7 @@ export class CellEngine {
     }
     const ms = Math.max(0, Math.round(this.#options.clock() - from))
     error = this.#broken ?? error
+    this.#isOver = error !== null
     if (error !== null) return JSON.stringify({ type: 'ended', error, ms })
     this.#waiting += this.#calls.length
     if (this.#done === null && this.#waiting === 0) {
@@ -194,10 +211,9 @@ export class CellEngine {
   #resume({ now, seed, results }: Extract<CellRequest, { type: 'results' }>): CellFailure | null {
     this.#waiting -= results.length
     const context = this.#context
-    const setup = context.newString(JSON.stringify({ now, seed }))
-    const all = context.newString(JSON.stringify(results))
-    const called = context.callFunction(this.#deliver, context.undefined, setup, all)
-    for (const handle of [setup, all]) handle.dispose()
+    const all = context.newString(JSON.stringify({ now, seed, results }))
+    const called = context.callFunction(this.#deliver, context.undefined, all)
+    all.dispose()
     return called.error ? this.#thrown(called.error) : null
   }
 
@@ -306,11 +322,14 @@ export class CellEngine {
 
   /** The thread of the harness reads it by functions that call themselves for each level. */
   #isTooDeep(text: string): boolean {
+    const { nesting } = this.#options.bounds
+    // Each level has at least two characters.
+    if (text.length < 2 * nesting) return false
     let depth = 0
     for (const mark of text.match(/"(?:[^"\\]|\\.)*"|[[\]{}]/g) ?? []) {
       if (mark === '[' || mark === '{') depth += 1
       else if (mark === ']' || mark === '}') depth -= 1
-      if (depth > this.#options.bounds.nesting) return true
+      if (depth > nesting) return true
     }
     return false
   }

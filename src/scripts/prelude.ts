@@ -3,7 +3,7 @@
 // script that changes prototypes changes them for itself alone, and limits are counted outside of the engine.
 
 /** Names that a cell cannot keep for the next one: they are restored before each cell. */
-export const RESERVED = ['context', 'state', 'messages', 'history', 'run', 'answer'] as const
+const RESERVED = ['context', 'state', 'messages', 'history', 'run', 'answer'] as const
 
 /** What the host function answers instead of the number of a call. */
 export const REFUSED = { limit: -1, unknown: -2, ended: -3, large: -4 } as const
@@ -172,9 +172,10 @@ return {
     }
     main((found) => { scope = found }).then(finish, fail)
   },
-  deliver(setupText, resultsText) {
-    segment(parse(setupText))
-    for (const [n, ok, value, kind] of parse(resultsText)) {
+  deliver(text) {
+    const { results, ...setup } = parse(text)
+    segment(setup)
+    for (const [n, ok, value, kind] of results) {
       const waiting = open[n]
       delete open[n]
       if (!waiting) continue

@@ -36,8 +36,11 @@ const HEAP_MB = 256
 export type CellOutcome = CellRest | CellEnded | { readonly type: 'lost'; readonly message: string }
 
 export interface CellRunner {
-  /** Runs until nothing moves. After anything but `rest` the runner is of no use any more. */
-  run(request: CellRequest): Promise<CellOutcome>
+  /**
+   * Runs each of these until nothing moves, at least one, and gives fewer when they are large or the cell has ended.
+   * After anything but `rest` the runner is of no use any more.
+   */
+  run(requests: readonly CellRequest[]): Promise<readonly CellOutcome[]>
   close(): void
 }
 export type StartRunner = (clock: Clock) => Promise<CellRunner>
@@ -79,7 +82,8 @@ export async function loadCellsHere(): Promise<StartRunner> {
   const options = { quickjs, prelude: PRELUDE, bounds: BOUNDS, refused: REFUSED, clock: () => 0 }
   return async () => {
     const engine = new CellEngine(options)
-    return { run: async (request) => JSON.parse(engine.run(JSON.stringify(request))) as CellOutcome, close: () => {} }
+    const run: CellRunner['run'] = async (requests) => JSON.parse(engine.run(JSON.stringify(requests))) as CellOutcome[]
+    return { run, close: () => {} }
   }
 }
 
@@ -112,19 +116,20 @@ class CellThread implements CellRunner {
     worker.unref()
   }
 
-  async run(request: CellRequest): Promise<CellOutcome> {
-    if (this.#gone !== null) return { type: 'lost', message: this.#gone }
-    this.#worker.postMessage(JSON.stringify(request))
-    const news = await this.next(request.computeMs + GRACE_MS)
+  async run(requests: readonly CellRequest[]): Promise<readonly CellOutcome[]> {
+    if (this.#gone !== null) return [{ type: 'lost', message: this.#gone }]
+    this.#worker.postMessage(JSON.stringify(requests))
+    const most = Math.max(...requests.map(({ computeMs }) => computeMs)) + GRACE_MS
+    const news = await this.next(most)
     if (typeof news === 'string') {
-      const outcome = JSON.parse(news) as CellRest | CellEnded
-      if (outcome.type === 'ended') this.close()
-      return outcome
+      const outcomes = JSON.parse(news) as readonly (CellRest | CellEnded)[]
+      if (outcomes.at(-1)?.type === 'ended') this.close()
+      return outcomes
     }
     this.close()
-    if (!news.late) return { type: 'lost', message: news.message }
+    if (!news.late) return [{ type: 'lost', message: news.message }]
     const message = 'The cell computed for too long without looking up, and its thread was ended.'
-    return { type: 'ended', error: { kind: 'timeout', message, at: null }, ms: request.computeMs + GRACE_MS }
+    return [{ type: 'ended', error: { kind: 'timeout', message, at: null }, ms: most }]
   }
 
   /** What the thread tells next. While it is waited for, the thread keeps the process alive. */

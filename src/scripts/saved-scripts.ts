@@ -8,7 +8,7 @@ const FILE = /\.js$/
 
 export type SavedScript = { readonly name: string; readonly folder: string; readonly text: string }
 
-export function isScriptName(name: string): boolean {
+function isScriptName(name: string): boolean {
   return NAME.test(name)
 }
 

@@ -73,7 +73,7 @@ function missingProgram(folders: readonly string[]): never {
   throw new ToolFailure('InvalidInput', `Give "script" with the text of a program${saved}.`)
 }
 
-export function unknownScriptText(folders: readonly string[], name: string): string {
+function unknownScriptText(folders: readonly string[], name: string): string {
   const names = listScripts(folders).map((saved) => saved.name)
   const known = names.length === 0 ? 'There are none.' : `There are: ${names.join(', ')}.`
   return `There is no saved script ${JSON.stringify(name.slice(0, 64))}. ${known}`

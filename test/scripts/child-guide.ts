@@ -24,7 +24,8 @@ const harness = new Harness({ model, store: memory(), tools: [price, scripts.too
 const first = await harness.run('What do an apple, a pear and a plum cost?')
 const [asked] = await harness.pending()
 console.log(first.status, asked?.tool)
-console.log((asked?.args as { script: string }).script.trim().split('\n').length, 'lines to read')
+const { script = '' } = (asked?.args ?? {}) as { script?: string }
+console.log(script.trim().split('\n').length, 'lines to read')
 
 const session = harness.session(first.sessionId)
 await session.decide({ callId: asked?.callId ?? '', allow: true, by: 'ann' })

@@ -34,7 +34,9 @@ const model = scripted(async ({ messages, tools }) => {
     return 'yes'
   }
   const result = messages.findLast((message) => message.role === 'tool')
-  return result === undefined ? { calls: [{ tool: 'script', args: { script } }] } : `told: ${String(result.content)}`
+  return result === undefined
+    ? { calls: [{ tool: 'script', args: { script } }] }
+    : `told: ${result.role === 'tool' && typeof result.content === 'string' ? result.content : ''}`
 })
 const scripts = createScripts({ mode: 'on', limits: { modelCalls: 2_000, toolCalls: 2_000 } })
 const harness = new Harness({

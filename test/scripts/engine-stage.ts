@@ -1,7 +1,7 @@
 // What the tests of cells share: a thread that is ended after the test, and cells that are given what they ask for.
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/stores/plan/system-clock.ts'
-import type { CellDone, CellResult, WantedCall } from '../../src/scripts/cell.ts'
+import type { CellDone, CellRequest, CellResult, WantedCall } from '../../src/scripts/cell.ts'
 import { type CellOutcome, type CellRunner, startCellThread } from '../../src/scripts/sandbox.ts'
 
 const ALLOWED = { now: 1_000, seed: 7, computeMs: 5_000 }
@@ -17,11 +17,17 @@ export type CellOptions = { readonly cell?: number; readonly names?: readonly st
 
 export function startCell(runner: CellRunner, code: string, options: CellOptions = {}): Promise<CellOutcome> {
   const { cell = 1, names = ['read', 'send'], computeMs = ALLOWED.computeMs } = options
-  return runner.run({ ...ALLOWED, computeMs, type: 'cell', cell, code, names, left: LEFT })
+  return runOne(runner, { ...ALLOWED, computeMs, type: 'cell', cell, code, names, left: LEFT })
 }
 
 export function giveResults(runner: CellRunner, results: readonly CellResult[]): Promise<CellOutcome> {
-  return runner.run({ ...ALLOWED, type: 'results', results })
+  return runOne(runner, { ...ALLOWED, type: 'results', results })
+}
+
+async function runOne(runner: CellRunner, request: CellRequest): Promise<CellOutcome> {
+  const [outcome] = await runner.run([request])
+  if (!outcome) throw new Error('The engine said nothing.')
+  return outcome
 }
 
 type RunOptions = CellOptions & {

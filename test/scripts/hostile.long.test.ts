@@ -52,7 +52,10 @@ afterAll(async () => {
 function expectNothingOut(outcome: CellOutcome): void {
   if (outcome.type === 'lost') return
   expect(JSON.stringify(outcome).length).toBeLessThan(2 * SIZES.partChars)
-  if (outcome.type === 'ended') return void expect(KINDS).toContain(outcome.error.kind)
+  if (outcome.type === 'ended') {
+    expect(KINDS).toContain(outcome.error.kind)
+    return
+  }
   expect(outcome.calls.filter(({ tool }) => !TOOLS.has(tool))).toEqual([])
   expect(Math.min(outcome.left.tool, outcome.left.model)).toBeGreaterThanOrEqual(0)
   expect((outcome.done?.stdout ?? '').length).toBeLessThanOrEqual(24_000)

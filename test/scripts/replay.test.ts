@@ -1,7 +1,7 @@
 // Cells that are run again over their recorded results, as another process would: each look makes a harness of its own.
 import { expect, it } from 'vitest'
 import { type CompleteStore, Harness, memory, scripted } from '../../src/index.ts'
-import { type CellRequest } from '../../src/scripts/cell.ts'
+import type { CellRequest } from '../../src/scripts/cell.ts'
 import { scriptsWith } from '../../src/scripts/create-scripts.ts'
 import { type CellRunner, startCellThread, type StartRunner } from '../../src/scripts/sandbox.ts'
 import { decideAll, eventsOf, ofType, type Seen, testTools, withScripts, writer, type Step } from './stage.ts'
@@ -29,10 +29,11 @@ function watched(ran: string[], broken: (request: CellRequest) => boolean = () =
     const runner: CellRunner = await startCellThread(clock)
     return {
       close: () => runner.close(),
-      run: async (request) => {
-        ran.push(request.type === 'cell' ? `cell ${request.cell}` : `${request.results.length} results`)
-        if (broken(request)) runner.close()
-        return runner.run(request)
+      run: async (requests) => {
+        for (const request of requests)
+          ran.push(request.type === 'cell' ? `cell ${request.cell}` : `${request.results.length} results`)
+        if (requests.some(broken)) runner.close()
+        return runner.run(requests)
       },
     }
   }
@@ -151,7 +152,7 @@ it('B-CELL-20: a recorded call that the program does not make now ends the cell,
     const runner = await startCellThread(clock)
     const changed = (request: CellRequest): CellRequest =>
       request.type === 'cell' ? { ...request, code: request.code.replace('"a"', '"b"') } : request
-    return { close: () => runner.close(), run: (request) => runner.run(changed(request)) }
+    return { close: () => runner.close(), run: (requests) => runner.run(requests.map(changed)) }
   }
   const two = anotherProcess(place, other)
   await decideAll(two.harness, sessionId)

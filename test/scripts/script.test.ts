@@ -246,7 +246,9 @@ it('B-CELL-39: a cell whose time is over is a timeout with its line, and the run
 })
 
 it('B-CELL-39: a cell that failed tells its result, and nothing of the records of its planner', async () => {
-  const { answers, texts } = await runCells([{ script: 'await tool_call("read", { path: "p" })\nthrow new Error("no")' }])
+  const { answers, texts } = await runCells([
+    { script: 'await tool_call("read", { path: "p" })\nthrow new Error("no")' },
+  ])
   expect(answers[0]).toMatchObject({ error: { kind: 'script_error', line: 2 }, calls: [{ tool: 'read', line: 1 }] })
   expect(texts[0]).not.toContain('hash')
 })

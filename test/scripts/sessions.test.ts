@@ -114,7 +114,7 @@ it('B-CELL-28: a person sees the whole program, and the difference of an edited 
   await harness.session(sessionId).decide({ callId: first?.callId ?? '', allow: true, by: 'ann' })
   await harness.session(sessionId).run()
   const [second] = await harness.pending()
-  const { diff } = second?.args as { readonly diff: string }
+  const { diff = '' } = (second?.args ?? {}) as { readonly diff?: string }
   expect(diff.split('\n')).toEqual(
     expect.arrayContaining(['-for (const n of [1, 2]) sum += n', '+for (const n of [1, 2, 3]) sum += n']),
   )

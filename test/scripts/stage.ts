@@ -84,7 +84,8 @@ export function writer(steps: readonly Step[]) {
   const model = scripted((request) => {
     if (request.tools.length === 0) return `answer to ${lastText(request.messages)}`
     told.splice(0)
-    for (const message of request.messages) if (message.role === 'tool') told.push(String(message.content))
+    for (const message of request.messages)
+      if (message.role === 'tool') told.push(typeof message.content === 'string' ? message.content : '')
     const answers = told.map(answerIn)
     const step = steps[request.messages.filter(({ role }) => role === 'assistant').length]
     if (step === undefined || step === null) return 'done'

@@ -193,7 +193,7 @@ const LOOKED_AT = 12
 async function lookAtAgent(chat: ChatControl, [given]: readonly string[]): Promise<void> {
   const { children, options, view } = chat
   await chat.look()
-  const { place, terminal } = options
+  const { terminal } = options
   const child = given === undefined ? (children.working[0] ?? children.all.at(-1)) : children.find(given)
   if (!child)
     return view.note(

@@ -52,7 +52,11 @@ export function answerFor(child: AnsweringChild, end: RunEnd, text: string): Par
   if (!parent || isOverBudget(end.outcome)) return { send: null, kept: [] }
   const common = { agent, session: id, model_requests: end.requests, tool_calls: end.toolCalls }
   const kept: Blob[] = []
-  const answer = withWorkspace(buildChildAnswer({ id, end, text, parent, common, kept, charsMax, unfinished }), end, parent)
+  const answer = withWorkspace(
+    buildChildAnswer({ id, end, text, parent, common, kept, charsMax, unfinished }),
+    end,
+    parent,
+  )
   if (parent.detached) return { send: reportOf({ id, session }, `${end.seq}`, answer, end.denied), kept }
   const event: InboxBody = {
     type: 'user.custom_tool_result',
