@@ -64,7 +64,12 @@ it('B-FOREIGN-6: secrets of the environment are not in the store', async () => {
   const file = stage.write('a.json', text)
   const { code } = await stage.terretIn(
     { env: { MY_API_KEY: secret } },
-    ...['import', file, '--format', 'openai', '--id', 'a'],
+    'import',
+    file,
+    '--format',
+    'openai',
+    '--id',
+    'a',
   )
   expect(code).toBe(0)
   expect((await stage.terret('export', 'a', '--format', 'jsonl')).out).toMatch(/My key is ⟦secret:MY_API_KEY⟧/)

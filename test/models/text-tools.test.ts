@@ -53,6 +53,7 @@ describe('Calls in tags', () => {
     ['other names of the fields', '{"tool": "shell", "parameters": {"command": "ls"}}'],
     ['arguments as text', '{"name": "shell", "arguments": "{\\"command\\": \\"ls\\"}"}'],
     ['a trailing comma', '{"name": "shell", "arguments": {"command": "ls",},}'],
+    ['a brace too many', '{"name": "shell", "arguments": {"command": "ls"}}}'],
     ['a missing brace', '{"name": "shell", "arguments": {"command": "ls"}'],
     ['line breaks around it', '\n  {"name": "shell",\n "arguments": {"command": "ls"}}\n'],
   ])('B-DIALECT-2: %s is read as a call', (_, body) => {
@@ -69,6 +70,21 @@ describe('Calls in tags', () => {
       text: 'First.\n\nThen.',
     })
   })
+
+  it.each(['\n', ', ', ' '])(
+    'B-DIALECT-2: several values in one tag are several calls, whatever stands between',
+    (between) => {
+      const [one, two] = ['a', 'b'].map((command) => JSON.stringify({ name: 'shell', arguments: { command } }))
+      const several = [
+        ['shell', { command: 'a' }],
+        ['shell', { command: 'b' }],
+      ]
+      expect(calls(`<tool_call>${one}${between}${two}</tool_call>`)).toEqual(several)
+      expect(calls(`<tool_call>[${one}, ${two}]</tool_call>`)).toEqual(several)
+      expect(calls(`<tool_call>${one}${between}{"name": broken}</tool_call>`)).toBeNull()
+      expect(calls(`<tool_call>${one} and then ${two}</tool_call>`)).toBeNull()
+    },
+  )
 
   it('B-DIALECT-2: a tag within arguments belongs to the arguments', () => {
     const content = 'Write <tool_call>{"name":"shell","arguments":{"command":"rm"}}</tool_call> here.'

@@ -10,11 +10,11 @@ export function readBlockMessage(message: JsonObject): readonly ForeignItem[] | 
   const role = ownOf(message, 'role')
   if (role !== 'user' && role !== 'assistant') return null
   const content = ownOf(message, 'content')
-  if (!Array.isArray(content)) return saysParts(role, partsOf(content))
+  if (!Array.isArray(content)) return messageItems(role, partsOf(content))
   const items: ForeignItem[] = []
   let parts: ForeignPart[] = []
   const flush = (): void => {
-    items.push(...saysParts(role, parts))
+    items.push(...messageItems(role, parts))
     parts = []
   }
   for (const block of content as readonly Json[]) {
@@ -30,7 +30,7 @@ export function readBlockMessage(message: JsonObject): readonly ForeignItem[] | 
   return items
 }
 
-function saysParts(type: 'user' | 'assistant', parts: readonly ForeignPart[]): readonly ForeignItem[] {
+function messageItems(type: 'user' | 'assistant', parts: readonly ForeignPart[]): readonly ForeignItem[] {
   return parts.length === 0 ? [] : [{ type, parts }]
 }
 
@@ -72,7 +72,7 @@ export function readOpenAi(values: readonly (Json | undefined)[]): ForeignTransc
 function readChatMessage(message: JsonObject): readonly ForeignItem[] | null {
   const role = ownOf(message, 'role')
   const content = ownOf(message, 'content')
-  if (role === 'user') return saysParts('user', partsOf(content))
+  if (role === 'user') return messageItems('user', partsOf(content))
   if (role === 'tool' || role === 'function') {
     const id = asString(ownOf(message, 'tool_call_id')) || asString(ownOf(message, 'name'))
     return [{ type: 'result', id, ok: true, parts: partsOf(content) }]
@@ -82,7 +82,7 @@ function readChatMessage(message: JsonObject): readonly ForeignItem[] | null {
   const parts = [...thought, ...partsOf(content), ...textParts(asString(ownOf(message, 'refusal')))]
   const legacy = ownOf(message, 'function_call')
   const listed = asList(ownOf(message, 'tool_calls')).flatMap((call) => (isObject(call) ? [chatCall(call)] : []))
-  return [...saysParts('assistant', parts), ...listed, ...(isObject(legacy) ? [namedCall(legacy, null)] : [])]
+  return [...messageItems('assistant', parts), ...listed, ...(isObject(legacy) ? [namedCall(legacy, null)] : [])]
 }
 
 function chatCall(call: JsonObject): ForeignItem {

@@ -72,8 +72,8 @@ export function pairCalls(items: readonly ForeignItem[], write: PartWriter): Pai
 
 /** The result of each call: the first one with its id after it, or else one before it. */
 function matchResults(items: readonly ForeignItem[]) {
-  const open = new Lines<CallItem>()
-  const early = new Lines<ResultItem>()
+  const open = new IdQueues<CallItem>()
+  const early = new IdQueues<ResultItem>()
   const results = new Map<CallItem, ResultItem>()
   const calls: CallItem[] = []
   let unmatched = 0
@@ -99,19 +99,19 @@ function matchResults(items: readonly ForeignItem[]) {
   return { results, unmatched }
 }
 
-/** A waiting line for each id. */
-class Lines<T> {
-  readonly #lines = new Map<string, { readonly items: T[]; taken: number }>()
+/** The items of each id that are not taken yet, in their order. */
+class IdQueues<T> {
+  readonly #queues = new Map<string, { readonly items: T[]; taken: number }>()
 
   add(id: string, item: T): void {
-    const line = this.#lines.get(id) ?? { items: [], taken: 0 }
-    this.#lines.set(id, line)
-    line.items.push(item)
+    const queue = this.#queues.get(id) ?? { items: [], taken: 0 }
+    this.#queues.set(id, queue)
+    queue.items.push(item)
   }
 
   next(id: string): T | undefined {
-    const line = this.#lines.get(id)
-    return line === undefined ? undefined : line.items[line.taken++]
+    const queue = this.#queues.get(id)
+    return queue === undefined ? undefined : queue.items[queue.taken++]
   }
 }
 

@@ -58,14 +58,30 @@ const ARGUMENTS = ['arguments', 'parameters', 'args', 'input'] as const
 const DAMAGED =
   /^\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:/
 
-/** Reads one call or a list of them, as JSON. Null if one of them calls no tool of the run. */
+/** Reads calls as JSON: one, several, or a list of them. Null if one of them calls no tool of the run. */
 export function readJsonCalls(body: string, { tools }: CallReading): readonly ReadCall[] | null {
   if (!/^[[{]/.test(body)) return null
-  const value = parseJson(body) ?? readTolerantJson(body)
-  if (value === undefined) return readDamagedCall(body, tools)
-  const listed = Array.isArray(value) ? (value as readonly Json[]) : [value]
-  const calls = listed.flatMap((each) => readJsonCall(each, tools) ?? [])
-  return calls.length === listed.length && calls.length > 0 ? calls : null
+  const values = jsonValues(body)
+  if (values === null) return readDamagedCall(body, tools)
+  const calls = values.flatMap((each) => readJsonCall(each, tools) ?? [])
+  return calls.length === values.length && calls.length > 0 ? calls : null
+}
+
+/** The values of a text, one after the other. Null if one of them cannot be read, or something else is among them. */
+function jsonValues(body: string): readonly Json[] | null {
+  const values: Json[] = []
+  for (let at = 0; at < body.length; ) {
+    const end = endOfJson(body, at, body.length)
+    const text = end < 0 ? body.slice(at) : body.slice(at, end)
+    const value = /^[[{]/.test(text) ? (parseJson(text) ?? readTolerantJson(text)) : undefined
+    if (value === undefined) return null
+    if (Array.isArray(value)) values.push(...(value as readonly Json[]))
+    else values.push(value)
+    at = end < 0 ? body.length : end
+    // A bracket too many is a slip.
+    while (at < body.length && ' \t\r\n,;]}'.includes(body[at] as string)) at += 1
+  }
+  return values
 }
 
 function readJsonCall(value: Json, tools: CallReading['tools']): ReadCall | null {
@@ -77,7 +93,10 @@ function readJsonCall(value: Json, tools: CallReading['tools']): ReadCall | null
   return { tool: named, args: typeof args === 'string' ? args : JSON.stringify(args) }
 }
 
+/** Only for one value: the arguments of the first of several would reach to the end of the last. */
 function readDamagedCall(body: string, tools: CallReading['tools']): readonly ReadCall[] | null {
+  const first = endOfJson(body, 0, body.length)
+  if (first >= 0 && /[^\s,;\]}]/.test(body.slice(first))) return null
   const [head = '', tool = ''] = DAMAGED.exec(body) ?? []
   const end = body.lastIndexOf('}')
   return tools.has(tool) && end > head.length ? [{ tool, args: body.slice(head.length, end).trim() }] : null
