@@ -159,6 +159,11 @@ const PATIENCE_MS = 60_000
 /** What makes two trials the same trial, beside their case. Money changes nothing that a model reads. */
 async function blueprintOf(harness: Harness, { mode, version, people, agentName, agent }: Suite): Promise<Json> {
   const rows = agent === undefined ? [] : await harness.agents()
+  const names = rows.map(({ name }) => name)
+  if (agent !== undefined && agentName !== undefined && !names.includes(agentName)) {
+    await harness.close()
+    throw new Fault('invalid_config', `There is no agent "${agentName}" for the suite. There are: ${names.join(', ')}.`)
+  }
   const agents = rows.map(({ name, setup }) => [name, isObject(setup) ? { ...setup, budget: null } : setup])
   const decided = typeof people === 'function' ? 'own' : (people ?? null)
   return { agents, mode, version, people: decided, agent: agentName ?? null }

@@ -125,6 +125,6 @@ export function errorOf(result: Result): string | null {
   if (result.status === 'sleeping') return `The provider did not answer in time: ${result.reason ?? 'no reason'}`
   if (result.status === 'interrupted') return 'It was interrupted.'
   return result.status === 'limit' && result.limit === 'usd'
-    ? 'It could have cost more than one trial may. Give the suite a larger trialUsd.'
+    ? 'It could have cost more than one trial may, or than the budget of its agent has left. Give the suite a larger trialUsd, or the agent a larger budget.'
     : null
 }

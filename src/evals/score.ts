@@ -2,6 +2,7 @@
 // ungraded, and never ends the suite.
 import type { Frozen } from '../kernel/content.ts'
 import type { Harness, HarnessOptions } from '../harness.ts'
+import { describeValue } from '../options.ts'
 import { sleep } from '../runtime/state/sleep.ts'
 import type { Clock } from '../ports/system.ts'
 import { firstNonJson } from '../tools/core/plain-values.ts'
@@ -90,7 +91,7 @@ function readScore(given: ScoreResult): Omit<Score, 'name'> {
   const told = given !== null && typeof given === 'object' ? given : { score: given }
   const { score } = told
   if (score !== null && !(typeof score === 'number' && score >= 0 && score <= 1))
-    return { score: null, why: `It gave ${shownScore(score)}. A score is from 0 to 1, or null.` }
+    return { score: null, why: `It gave ${describeValue(score)}. A score is from 0 to 1, or null.` }
   // A report is plain JSON.
   const odd = firstNonJson(told, LEVELS_MAX)
   if (odd !== null) return { score: null, why: `It gave a score with ${odd}. All of it must be plain JSON.` }
@@ -98,8 +99,4 @@ function readScore(given: ScoreResult): Omit<Score, 'name'> {
   if (why === undefined) return told
   if (typeof why !== 'string') return { score: null, why: 'It gave a score whose `why` is no text.' }
   return { ...told, why: shortenText(why, WHY_CHARS_MAX) }
-}
-
-function shownScore(score: unknown): string {
-  return typeof score === 'object' || typeof score === 'function' ? `a ${typeof score}` : String(score)
 }

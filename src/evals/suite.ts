@@ -182,7 +182,12 @@ function checkScorers(scorers: unknown): void {
   }
 }
 
-function checkOwnParts({ store, program, plugins, triggers }: Partial<HarnessOptions>): void {
+function checkOwnParts({ store, program, plugins, triggers, worker }: Partial<HarnessOptions>): void {
+  if (worker?.drives === false)
+    throw new Fault(
+      'invalid_config',
+      'A suite drives its trials itself. Leave out "drives" of the worker of its agent.',
+    )
   for (const [name, value] of Object.entries({ store, program, plugins, triggers }))
     if (value !== undefined) checkAgent({ [name]: value })
 }

@@ -28,7 +28,7 @@ export function changedAgent(options: HarnessOptions, { model, instructions, age
   return {
     ...rest,
     ...(model === undefined ? {} : { model }),
-    ...(below === undefined ? {} : { subagents: below as NonNullable<HarnessOptions['subagents']> }),
+    ...(below === undefined ? {} : { subagents: below }),
     ...(instructions === undefined || isBelow ? {} : { instructions }),
   }
 }

@@ -107,6 +107,15 @@ export const suite = { name: 'own', agent: { model }, cases, trials: 2, parallel
   stage.write('work/after.json', JSON.stringify(only('failed')))
   const worse = await stage.terret('eval', 'compare', 'before.json', 'after.json')
   expect(worse).toMatchObject({ code: 1, out: expect.stringContaining('own: −1.00 (−1.00 … −1.00), worse') as string })
+  stage.write('work/gated.mjs', read('suite.mjs').replace('gate: { rate: 0.4 }', 'gate: { worseBy: 0.05 }'))
+  const gated = await stage.apart('eval', 'run', 'gated.mjs', '--baseline', 'before.json', '--quiet')
+  expect(gated).toMatchObject({ code: 1, out: expect.stringContaining('It is worse than the baseline: −') as string })
+  stage.write(
+    'work/plain.mjs',
+    `export const suite = { name: 'plain', cases: [{ id: 'a', input: 'Say hello.' }], scorers: [({ text }) => text !== ''] }`,
+  )
+  const plain = await stage.apart('eval', 'run', 'plain.mjs', '--model', 'offline:any', '--quiet')
+  expect(plain).toMatchObject({ code: 0, out: expect.stringContaining('1 passed') as string })
   const same = await stage.terret('eval', 'compare', 'both.json', 'both.json')
   expect(same).toMatchObject({ code: 0, out: expect.stringContaining('no difference seen') as string })
 })

@@ -106,6 +106,23 @@ it('B-CRASHTEST-3: hooks, plugins with consumers, sources, `deps` and models by 
   expect(told.length).toBeGreaterThan(report.points.length)
 })
 
+it('B-CRASHTEST-6: a consumer that goes by its key is honest also where the run that it is told of has moved', async () => {
+  const test = (tell: (world: Ledger, key: string) => void) =>
+    crashTest({
+      world: ledger,
+      options: (world) => ({
+        model: calling('put'),
+        tools: [putTool(world)],
+        plugins: [{ name: 'tells', consumers: [{ name: 'tell', run: async (_settled, { key }) => tell(world, key) }] }],
+      }),
+      run: 'Go.',
+    })
+  const honest = await test(({ byKey }, key) => void byKey.set(key, 'told'))
+  expect(honest.text).toContain('no finding')
+  const lying = await test(({ rows }) => void rows.push('told'))
+  expect(lying.findings.map(({ rule }) => rule)).toContain('T4')
+})
+
 it('B-CRASHTEST-6: keys that a lost request moved are the same keys, also where rows are ordered by them', () => {
   const log = (first: number): never =>
     [first, first + 3].map((seq) => ({

@@ -253,9 +253,9 @@ describe('a scorer', () => {
     ['hangs', () => new Promise(() => {}), 'It gave no score within 0.2 s.'],
     ['gives NaN', () => Number.NaN, 'It gave NaN. A score is from 0 to 1, or null.'],
     ['gives 1.2', () => 1.2, 'It gave 1.2.'],
-    ['gives nothing', () => undefined as unknown as number, 'It gave undefined.'],
+    ['gives nothing', () => undefined as unknown as number, 'It gave nothing.'],
     ['gives null', () => null, 'It gave no score.'],
-    ['gives an object in place of a number', () => ({ score: Object.create(null) as number }), 'It gave a object.'],
+    ['gives an object in place of a number', () => ({ score: Object.create(null) as number }), 'It gave an object.'],
     [
       'says why with what no JSON holds',
       () => ({ score: 0.5, why: 10n as unknown as string }),

@@ -259,6 +259,11 @@ describe('a suite', () => {
     ['no scorer', { scorers: [] }, 'at least one scorer'],
     ['no agent', { agent: undefined }, 'has no agent'],
     ['a store of its agent', { agent: { model: scripted([]), store: memory() } }, 'Give the store to runSuite'],
+    [
+      'an agent that drives nothing',
+      { agent: { model: scripted([]), worker: { drives: false } } },
+      'Leave out "drives"',
+    ],
     ['plugins', { agent: { model: scripted([]), plugins: [] } }, 'takes no plugins'],
     [
       'a scorer that any score passes',
@@ -269,6 +274,18 @@ describe('a suite', () => {
     ['a mode without recordings', { mode: 'recorded' }, 'has no recording'],
     ['an unknown option', { trails: 3 } as object, 'did you mean "trials"?'],
   ])('B-EVAL-23: with %s is refused in one sentence', (_what, wrong, says) => {
-    expect(() => defineSuite({ ...good, ...wrong } as SuiteOptions)).toThrow(says)
+    expect(() => defineSuite({ ...good, ...wrong } as SuiteOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid_config', message: expect.stringContaining(says) as string }),
+    )
+  })
+
+  it('B-EVAL-23: with an agent that its harness does not have is refused before anything runs', async () => {
+    const store = ownStore()
+    const running = runSuite(defineSuite({ ...good, agentName: 'nobody' }), { store })
+    await expect(running).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: 'There is no agent "nobody" for the suite. There are: default.',
+    })
+    expect(await completeStore(store).list({ limit: 9 })).toEqual([])
   })
 })

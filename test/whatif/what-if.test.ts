@@ -139,7 +139,7 @@ describe('tools of a what-if', () => {
     for (const mode of ['live', 'recorded_or_live'] as const)
       await expect(whatIf({ store, session }, { at, agent, tools: { pay: mode } })).rejects.toMatchObject({
         code: 'invalid_input',
-        message: expect.stringContaining('"pay" is of the class once'),
+        message: expect.stringContaining('"pay" is of the class once') as string,
       })
     expect(ran).toEqual([])
     await whatIf({ store, session }, { at, agent, tools: { pay: 'live', look: 'live' }, effects: true })
@@ -222,7 +222,12 @@ describe('decisions of a what-if', () => {
     const tried = await whatIf({ store, session }, { at: 2, agent: { ...agent, instructions: 'Pay double.' } })
     expect(tried.settled).toBe(null)
     expect(tried.parked).toMatchObject([
-      { session, tool: 'pay', args: { to: 'ann', amount: 6 }, why: expect.stringContaining('other arguments') },
+      {
+        session,
+        tool: 'pay',
+        args: { to: 'ann', amount: 6 },
+        why: expect.stringContaining('other arguments') as string,
+      },
     ])
     expect(ran).toEqual(['ann'])
   })

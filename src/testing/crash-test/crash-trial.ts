@@ -105,7 +105,7 @@ async function withinTime(
 }
 
 /** What the test's own code gives, which has to come in the time that a run may take. */
-export async function withinLimit<T>(
+async function withinLimit<T>(
   { timeoutMs = TIMEOUT_MS }: CrashTestOptions,
   what: string,
   given: T | Promise<T>,

@@ -70,12 +70,18 @@ export function callsIn(events: readonly Event[]) {
   )
 }
 
-/** Gives calls and children the names by which two logs are compared. */
+/** Gives calls, children and events the names by which two logs are compared. A consumer is told a run by its last event. */
 export function neutralNames(logs: CrashTrialLogs): (value: Json) => Json {
   const names = new Map<string, string>()
   const sessions = Object.keys(logs).toSorted((a, b) => a.length - b.length)
   for (const session of sessions) {
     const own = names.get(session) ?? session
+    const counts = new Map<string, number>()
+    for (const { type, seq } of logs[session] ?? []) {
+      const n = (counts.get(type) ?? 0) + 1
+      counts.set(type, n)
+      names.set(`${session}:${seq}`, `${own}:${type} ${n}`)
+    }
     for (const [i, { call }] of callsIn(logs[session] ?? []).entries()) {
       names.set(`${session}:${call}`, `${own}:call ${i + 1}`)
       const born = `${session}~${call}`
@@ -88,8 +94,8 @@ export function neutralNames(logs: CrashTrialLogs): (value: Json) => Json {
   return (value) => JSON.parse(JSON.stringify(value).replace(OWN_NAME, (name) => names.get(name) ?? name)) as Json
 }
 
-/** The id of a session of the test, or the key of a call in it. */
-const OWN_NAME = new RegExp(`${SESSION}(?:~\\d+\\.\\d+(?:\\.\\d+)?)*(?::\\d+\\.\\d+)?`, 'g')
+/** The id of a session of the test, or the key of a call or of an event in it. */
+const OWN_NAME = new RegExp(`${SESSION}(?:~\\d+\\.\\d+(?:\\.\\d+)?)*(?::\\d+(?:\\.\\d+)?)?`, 'g')
 
 /**
  * A world with its rows in an order of their own, where they hold keys of calls: an order by key is another one when the
