@@ -76,6 +76,8 @@ export type CellLog = {
   readonly begun: CellBegun | null
   readonly parts: readonly CellPart[]
   readonly end: CellEnd | null
+  /** Somebody said something to it after its end. */
+  readonly isAskedAgain: boolean
   /** The time and the randomness of the part that ended the cell. */
   readonly last: { readonly now: number; readonly seed: number }
 }
@@ -97,12 +99,14 @@ export function readCellRecord(message: Assistant): CellRecord | null {
 
 export function readCellLog(messages: readonly Message[]): CellLog {
   let [task, begun, end]: [string | null, CellBegun | null, CellEnd | null] = [null, null, null]
-  let last = { now: 0, seed: 0 }
+  let [last, isAskedAgain] = [{ now: 0, seed: 0 }, false]
   const parts: (Omit<CellPart, 'calls'> & { readonly calls: LoggedCall[] })[] = []
   const open = new Map<string, { readonly calls: LoggedCall[]; readonly index: number }>()
   for (const message of messages) {
-    if (message.role === 'user') task ??= textOf(message.parts)
-    else if (message.role === 'tool') {
+    if (message.role === 'user') {
+      isAskedAgain ||= end !== null
+      task ??= textOf(message.parts)
+    } else if (message.role === 'tool') {
       const place = open.get(message.call)
       const call = place?.calls[place.index]
       const result = results.get(message) ?? resultOfCall(call?.n ?? 0, message)
@@ -123,7 +127,7 @@ export function readCellLog(messages: readonly Message[]): CellLog {
       })
     }
   }
-  return { task: task ?? '', begun, parts, end, last }
+  return { task: task ?? '', begun, parts, end, last, isAskedAgain }
 }
 
 /** What identifies a call of a cell: the program that made it, its number, and what it asks for. */

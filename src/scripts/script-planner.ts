@@ -113,6 +113,10 @@ async function planReply(place: ScriptPlace, request: Request, context: CallCont
   const task = readCellTask(log.task)
   const now = context.now?.() ?? context.clock.now()
   const blank = { part: log.parts.length, now, seed: seedOf(session, log), ms: 0, from: 0, total: 0, calls: [] }
+  if (log.isAskedAgain) {
+    const refused = { kind: 'script_error', message: 'A cell is one program, and this one has ended.', at: null }
+    return replyOf({ ...blank, end: endOf({ session, task, log, begun: null, now }, { error: refused }) }, [], request)
+  }
   // A cell that has ended answers the same again.
   if (log.end !== null) return replyOf({ ...blank, end: log.end }, [], request)
   const opened = log.begun ?? (await openCell({ ...place, session, tools: request.tools }, task))

@@ -1,7 +1,8 @@
 // A process that runs a cell until it rests, for kill.long.test.ts, which kills it on the way. It writes down each call
 // that is made. At the place where it is to be killed it prints a line and waits; otherwise it prints how the run ended.
 import { appendFileSync } from 'node:fs'
-import { Harness, scripted } from '../../src/index.ts'
+import { Harness, type Priced, scripted } from '../../src/index.ts'
+import { FREE_PROFILE } from '../../src/models/price.ts'
 import { createScripts } from '../../src/scripts/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { defineTool } from '../../src/tools/core/tool.ts'
@@ -27,17 +28,21 @@ const execute = async ({ to }: { readonly to: string }): Promise<string> => {
 const send = defineTool({ name: 'send', description: 'Sends.', input, approval: 'ask', execute })
 const post = defineTool({ name: 'post', description: 'Posts.', input, execute })
 
-const model = scripted(async ({ messages, tools }) => {
+const own = scripted(async ({ messages, tools }) => {
   if (tools.length === 0) {
     const [part] = messages[0]?.role === 'user' ? messages[0].parts : []
     await done(part?.type === 'text' ? part.text : '')
-    return 'yes'
+    return { text: 'yes', usage: { inputTokens: 10, outputTokens: 8 }, cost: 100 }
   }
   const result = messages.findLast((message) => message.role === 'tool')
   return result === undefined
     ? { calls: [{ tool: 'script', args: { script } }] }
     : `told: ${result.role === 'tool' && typeof result.content === 'string' ? result.content : ''}`
 })
+/** Each question holds the price of its input and of ten tokens, and costs a hundred micros. */
+const profile = () => Promise.resolve({ ...FREE_PROFILE, price: { input: 2, output: 10 } })
+const able = { name: 'priced', native: 'no' } as const
+const model: Priced = { ...own, able, outputTokensMax: 10, secrets: {}, profile }
 const scripts = createScripts({ mode: 'on', limits: { modelCalls: 2_000, toolCalls: 2_000 } })
 const harness = new Harness({
   model,
@@ -45,6 +50,7 @@ const harness = new Harness({
   secrets: {},
   tools: [send, post, scripts.tool],
   graphs: [scripts.planner],
+  budget: { treeUsd: 1 },
   worker: { graceMs: 50 },
 })
 const handle = await harness.open({ id: session, reuse: true })

@@ -11,6 +11,9 @@ import { makeFile, open } from '../stores/folder.ts'
 import { answerIn } from './stage.ts'
 
 const SESSION = 'killed'
+/** What a question costs, and at most holds, in micros. */
+const PRICE = 100
+const HOLD_MAX = 1_000
 type Child = ChildProcessByStdio<null, Readable, null>
 
 /** Compiled by `npm run build:all`, which the tests begin with. */
@@ -111,4 +114,11 @@ return [all.filter(({ ok }) => ok).length, all.filter(({ ok }) => !ok).map(({ er
   const asked = journalOf(file)
   expect(new Set(asked).size).toBe(asked.length)
   expect(asked.length).toBeGreaterThanOrEqual(answered)
+  // Each answer was paid once. A question that was lost may have been answered, so it is taken to have cost its hold.
+  const store = open(file)
+  const { spent = 0, held = 0, limit = 0 } = (await store.account(`tree:${SESSION}`)) ?? {}
+  await store.close()
+  expect(spent).toBeGreaterThanOrEqual(answered * PRICE)
+  expect(spent).toBeLessThanOrEqual(asked.length * PRICE + errors.length * HOLD_MAX)
+  expect([held, limit]).toEqual([0, 1_000_000])
 })

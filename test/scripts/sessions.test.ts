@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../src/index.ts'
+import { until } from '../until.ts'
 import { type CellAnswer, decideAll, ofType, runCells, withScripts, type Step } from './stage.ts'
 
 const next =
@@ -147,4 +148,43 @@ it('B-CELL-26: the limit of a narrowed run bounds the calls of a script', async 
   expect(seen.made).toEqual(['read p0', 'read p1'])
   const ends = ofType((await harness.session(`${sessionId}~5.0`).events()).events, 'run.settled')
   expect(ends[0]?.outcome).toMatchObject({ type: 'limit', limit: 'tool_calls' })
+})
+
+it('B-CELL-40: a session of a cell runs one program: a second one is an error, and a message to a waiting cell changes nothing', async () => {
+  const { harness } = withScripts([])
+  const first = await harness.run('return 1', { agent: 'script' })
+  const again = await harness.session(first.sessionId).run('return 2')
+  expect(again).toMatchObject({
+    status: 'failed',
+    failure: { message: expect.stringContaining('one program') as string },
+  })
+  const waits = await harness.run('await tool_call("send", {})\nreturn 3', { agent: 'script' })
+  await harness.session(waits.sessionId).send('return 99')
+  await decideAll(harness, waits.sessionId)
+  const events = (await harness.session(waits.sessionId).events()).events
+  expect(ofType(events, 'run.settled')[0]).toMatchObject({ outcome: { type: 'completed' } })
+  expect(JSON.stringify(ofType(events, 'agent.message').at(1))).toContain('\\"value\\":3')
+})
+
+it('B-CELL-11: a fork has no script session of its origin, and says so', async () => {
+  const store = memory()
+  const one = withScripts([{ script: 'x = 1' }], { store })
+  const { sessionId } = await one.harness.run('go')
+  await one.harness.close()
+  const two = withScripts([null, null, { script: 'x', session_id: '5.0' }], { store })
+  const fork = await two.harness.session(sessionId).fork()
+  await fork.run('on')
+  expect(two.told.at(-1)).toContain('This session has no script session "5.0"')
+})
+
+it('B-CELL-5: a cell that computes ends when its run is stopped, and the harness can close', async () => {
+  const { harness } = withScripts([{ script: 'for (;;) {}' }])
+  const session = await harness.open()
+  const run = session.run('go')
+  await until(async () => {
+    const { events } = await harness.session(`${session.id}~5.0`).events()
+    if (!events.some(({ type }) => type === 'model.started')) throw new Error('no cell computes')
+  })
+  await session.interrupt()
+  expect(await run).toMatchObject({ status: 'interrupted' })
 })
