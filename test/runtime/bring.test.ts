@@ -263,11 +263,17 @@ describe('open({ messages })', () => {
         { role: 'user', content: 'My token is hunter2-hunter2' },
         {
           role: 'assistant',
-          content: [{ type: 'tool_use', id: 'a', name: 'gone', input: { key: 'hunter2-hunter2' } }],
+          content: [
+            { type: 'tool_use', id: 'a', name: 'gone', input: { key: 'hunter2-hunter2' } },
+            { type: 'tool_use', id: 'b', name: 'hunter2-hunter2', input: {} },
+          ],
         },
         {
           role: 'user',
-          content: [{ type: 'tool_result', tool_use_id: 'a', content: 'no: hunter2-hunter2', is_error: true }],
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'no: hunter2-hunter2', is_error: true },
+            { type: 'tool_result', tool_use_id: 'b', content: 'no' },
+          ],
         },
       ],
     })

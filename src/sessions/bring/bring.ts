@@ -49,14 +49,21 @@ export function bringMessages(
       `Agent "${agent}" is a workflow: it plans from its own log, and takes no messages.`,
     )
   const blobs: Blob[] = []
-  const turns = groupTurns(readBroughtMessages(messages, blobs))
+  const { redactor } = services
+  const turns = groupTurns(readBroughtMessages(messages, blobs)).map((turn) => withCleanNames(turn, redactor))
   if (turns.length === 0) return { blobs: [] }
   const history = historyOf(turns, { limits, code: services.code })
   return {
     history: history.events,
-    messages: hash('sha256', canonicalJson(services.redactor.json(JSON.parse(JSON.stringify(turns)) as Json))),
+    messages: hash('sha256', canonicalJson(redactor.json(JSON.parse(JSON.stringify(turns)) as Json))),
     blobs: [...blobs, ...history.blobs],
   }
+}
+
+/** A stranger may have chosen the names of these tools. */
+function withCleanNames(turn: BroughtTurn, redactor: Services['redactor']): BroughtTurn {
+  if (turn.role === 'user') return turn
+  return { ...turn, calls: turn.calls.map((call) => ({ ...call, tool: redactor.text(call.tool) })) }
 }
 
 type History = { readonly events: readonly EventBody[]; readonly blobs: readonly Blob[] }
