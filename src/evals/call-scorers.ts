@@ -11,7 +11,7 @@ import type { ScoreResult, Scorer } from './score.ts'
 import type { Trial, TrialCall } from './trial.ts'
 
 /** `researcher/search` is a call of `search` by the child `researcher`, and `search` one of anybody. */
-export type WantedCall = string | { readonly tool: string; readonly args?: Json }
+export type ExpectedCall = string | { readonly tool: string; readonly args?: Json }
 
 /**
  * `exact`: these calls in this order and no others. `same`: these and no others, in any order. `in_order`: these in this
@@ -33,7 +33,7 @@ const checkCalls = optionsChecker<CallsOptions>('calls', {
 })
 
 /** Default: `in_order`. Without a list it is what the case expects. Calls that were refused or denied count too. */
-export function calls(wanted?: Wanted<readonly WantedCall[]>, options: CallsOptions = {}): Scorer {
+export function calls(wanted?: Wanted<readonly ExpectedCall[]>, options: CallsOptions = {}): Scorer {
   checkCalls(options)
   const { mode = 'in_order', args = 'includes' } = options
   return {

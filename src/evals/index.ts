@@ -1,6 +1,6 @@
 // The public names of terret/evals: suites of cases, the scorers that grade them, and two runs compared.
 export { type Bounds, asked, bounds, calls, type CallsOptions, events, never, settled } from './call-scorers.ts'
-export type { ArgsMode, CallMode, EventCounts, WantedCall } from './call-scorers.ts'
+export type { ArgsMode, CallMode, EventCounts, ExpectedCall } from './call-scorers.ts'
 export type { EvalCase } from './eval-case.ts'
 export { type CaseExpectation, caseOf, caseOfLog } from './case-of.ts'
 export { compare, type DifferenceWord, type ReportComparison } from './compare.ts'

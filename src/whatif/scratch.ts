@@ -149,7 +149,7 @@ function standInSource(
   playback: Playback,
 ): ToolSource {
   const prefix = `${source.name.replace(/[^A-Za-z0-9_-]/g, '_')}__`
-  const { type, name, warnings } = source
+  const { type, name } = source
   const isAsked = named.some((tool) => tool.startsWith(prefix))
   const recorded = isAsked ? [] : recordedTools(tree, prefix).map((tool) => playback.standIn(tool))
   return {
@@ -157,7 +157,7 @@ function standInSource(
     name,
     tools: async (...asked) =>
       isAsked ? (await source.tools(...asked)).map((tool) => playback.standIn(tool)) : recorded,
-    ...(warnings && isAsked ? { warnings: () => source.warnings?.() ?? [] } : {}),
+    ...('warnings' in source && isAsked ? { warnings: () => source.warnings?.() ?? [] } : {}),
     close: async () => {},
   }
 }

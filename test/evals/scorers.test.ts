@@ -105,7 +105,7 @@ describe('B-EVAL-13: calls', () => {
   ]
   const search = { tool: 'search', args: { q: 'a' } }
   const read = { tool: 'read', args: { path: 'x' } }
-  it.each<[evals.CallMode, readonly evals.WantedCall[], evals.ArgsMode, string | null]>([
+  it.each<[evals.CallMode, readonly evals.ExpectedCall[], evals.ArgsMode, string | null]>([
     ['exact', [search, read], 'includes', null],
     ['exact', ['search', 'read'], 'same', null],
     ['exact', [search, read], 'same', 'Call 1 is search({"q":"a","n":1}), not search({"q":"a"}).'],

@@ -6,7 +6,7 @@ import { openApi } from '../../src/server/open-api.ts'
 import type { OpenedAnswer, ResultAnswer, WhatIfAnswer, WireError } from '../../src/server/wire.ts'
 import { until } from '../until.ts'
 import { talking, type Talk, turnOf, wholeText, world } from '../whatif/stage.ts'
-import { PEOPLE, type Served, served } from './served.ts'
+import { PEOPLE, served } from './served.ts'
 
 const TALK: Talk = (request) => {
   const careful = request.instructions.includes('careful')

@@ -22,7 +22,7 @@ async function stage() {
   const ran: string[] = []
   const { look, pay } = world(ran)
   const harness = { model: talking(TALK, [], 'careful-one'), tools: [look, pay], instructions: 'Pay what is due.' }
-  const one = await sessionStage({ harness: harness as object })
+  const one = await sessionStage({ harness })
   const id = await one.open('Pay the invoice.')
   await until(async () => expect((await one.host.store.card(id))?.outcome).toBe('completed'))
   ran.length = 0

@@ -199,7 +199,7 @@ describe('a what-if', () => {
     const look = () => [
       git('worktree', 'list'),
       git('status', '--porcelain'),
-      readdirSync(folder, { recursive: true }).sort(),
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted(),
     ]
     const before = look()
     expect(before[0]).toContain('worktrees')
@@ -440,7 +440,7 @@ describe('a what-if', () => {
     await harness.close()
     await expect(whatIf({ store, session: sessionId }, { at: 2, agent: make([]) })).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringContaining('is driven by graph:digging'),
+      message: expect.stringContaining('is driven by graph:digging') as unknown,
     })
   })
 })

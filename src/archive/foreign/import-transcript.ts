@@ -102,7 +102,7 @@ export async function importTranscript(
   const blobs: Blob[] = []
   const read = readTranscript(text, format)
   const { turns, unanswered, unmatched } = pairCalls(read.items, writerOf(redactor, blobs))
-  if (turns.length === 0) throw refused(`it has no message of the format ${format}. ${OTHER_FORMATS}`)
+  if (turns.length === 0) throw unreadableFault(`it has no message of the format ${format}. ${OTHER_FORMATS}`)
   const { entries, leftOut } = read
   const from = { format, sha256: hash('sha256', text), entries, leftOut, unanswered, unmatched }
   const said = { ...sessionDescription({ ...options, metadata: { ...options.metadata, transcript: from } }), program }
@@ -118,18 +118,18 @@ export async function importTranscript(
 
 const OTHER_FORMATS = `Choose the format of the program that wrote it: ${TRANSCRIPT_FORMATS.join(', ')}.`
 
-function refused(sentence: string): Fault {
+function unreadableFault(sentence: string): Fault {
   return new Fault('invalid_input', `This is no transcript that can be imported: ${sentence}`)
 }
 
 function readTranscript(text: string, format: TranscriptFormat): ForeignTranscript {
-  if (typeof text !== 'string') throw refused('it is no text. Give the contents of the file.')
+  if (typeof text !== 'string') throw unreadableFault('it is no text. Give the contents of the file.')
   if (text.length > FILE_CHARS_MAX)
     throw new Fault(
       'too_many',
       `A transcript has at most ${FILE_CHARS_MAX} characters, and this one has ${text.length}. Leave out its oldest part.`,
     )
-  if (text.trim() === '') throw refused('it is empty.')
+  if (text.trim() === '') throw unreadableFault('it is empty.')
   const lines = parseLines(text)
   // A list of messages may be written on many lines.
   const isWhole = lines.some((line) => typeof line === 'object' && line !== null)
@@ -137,7 +137,7 @@ function readTranscript(text: string, format: TranscriptFormat): ForeignTranscri
     format === 'openai' || format === 'anthropic' || !isWhole ? parseShallow(text.replace(/^\uFEFF/, '')) : undefined
   const values = whole === undefined ? lines : [whole]
   if (values.every((value) => value === undefined))
-    throw refused(`it is no JSON that can be read, or it is nested too deeply. ${OTHER_FORMATS}`)
+    throw unreadableFault(`it is no JSON that can be read, or it is nested too deeply. ${OTHER_FORMATS}`)
   return READERS[format](values)
 }
 

@@ -1,6 +1,6 @@
 // Asks what if: lives a session again from an event on, with another model, other instructions, another message, or
 // tools that really read. The result is shown beside the original. Nothing is written.
-import { type FormEvent, useEffect, useId, useRef, useState } from 'react'
+import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { WhatIfBody, WireTool } from '../../server/wire.ts'
 import { apiActions } from '../data/api.ts'
@@ -32,7 +32,7 @@ const AS_IT_WAS: Wishes = { model: '', instructions: '', message: '', tools: {} 
 export function WhatIfDialog({ session, agent, at, onClose }: WhatIfDialogProps) {
   const [wishes, setWishes] = useState(AS_IT_WAS)
   const { ask, busy, trouble } = useWhatIf(session, at, onClose)
-  const submit = (event: FormEvent): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     if (!busy && event.nativeEvent.isTrusted) void ask(wishes)
   }

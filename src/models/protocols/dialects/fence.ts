@@ -2,12 +2,12 @@
 // finds the fences that only quote. Pure, and linear in the text.
 import type { CallReader, ReadCall } from './call-reader.ts'
 import { FENCE_MARKER } from './markers.ts'
-import { callJson, readBody } from './tag.ts'
+import { callJson, readTagBody } from './tag.ts'
 
 export const readFence: CallReader = (text, from, reading) => {
   const start = from + FENCE_MARKER.length
   // JSON on one line may stand right before the closing fence, and P-Format may hold no line break.
-  return text[start] === '\n' || text.startsWith('\r\n', start) ? readBody(text, start, '```', reading) : null
+  return text[start] === '\n' || text.startsWith('\r\n', start) ? readTagBody(text, start, '```', reading) : null
 }
 
 export function writeFence(call: ReadCall): string {

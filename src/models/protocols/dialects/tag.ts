@@ -6,11 +6,11 @@ import { readPFormat } from './p-format.ts'
 
 export const readTag: CallReader = (text, from, reading) => {
   const start = text.indexOf('>', from) + 1
-  return readBody(text, start, `</${text.slice(from + 1, start)}`, reading)
+  return readTagBody(text, start, `</${text.slice(from + 1, start)}`, reading)
 }
 
 /** Reads up to `closing`, which may also stand within the strings of the JSON. */
-export function readBody(text: string, from: number, closing: string, reading: CallReading): CallBlock | null {
+export function readTagBody(text: string, from: number, closing: string, reading: CallReading): CallBlock | null {
   const start = skipSpace(text, from)
   const end = text[start] === '{' || text[start] === '[' ? reading.endOfJson(text, start) : -1
   const close = end < 0 ? -1 : skipSpace(text, end)
