@@ -253,6 +253,7 @@ function describeUnfinished(reply: string, outcome: Outcome): string {
 }
 
 function whyEnded(outcome: Outcome): Pick<CellFailure, 'kind' | 'message'> {
+  if (outcome.type === 'failed') return { kind: 'script_error', message: outcome.failure.message }
   if (outcome.type !== 'limit') return { kind: 'cancelled', message: 'The cell was ended before it had a result.' }
   if (outcome.limit === 'active_ms')
     return { kind: 'timeout', message: 'The time of the cell was over before it had a result.' }

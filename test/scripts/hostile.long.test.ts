@@ -10,7 +10,7 @@ import { runCell, startThread } from './engine-stage.ts'
 import { ESCAPES, type Escape } from './escapes.ts'
 
 const ATTACK_MS = 200
-/** For those that are to meet a limit first. */
+/** For those that are to meet something else than the end of their time. */
 const LIMIT_MS = 20_000
 const TOOLS: ReadonlySet<string> = new Set(['read', 'send', 'agent_query', 'model_query'])
 const KINDS: ReadonlySet<string> = new Set([
@@ -65,8 +65,8 @@ function expectNothingOut(outcome: CellOutcome): void {
 async function endOf({ attack, ends, control, works }: Escape): Promise<CellDone> {
   const thread = await startThread()
   expect(await runCell(thread, control)).toMatchObject({ value: works })
-  const isBounded = 'kinds' in ends && ends.kinds.includes('limit_exceeded')
-  const computeMs = isBounded ? LIMIT_MS : ATTACK_MS
+  const isBounded = 'kinds' in ends && ends.kinds.includes('timeout')
+  const computeMs = isBounded ? ATTACK_MS : LIMIT_MS
   const polluted = JSON.stringify(Object.getOwnPropertyNames(Object.prototype))
   const done = await runCell(thread, attack, { cell: 2, computeMs, look: expectNothingOut })
   expect(JSON.stringify(Object.getOwnPropertyNames(Object.prototype))).toBe(polluted)

@@ -5,7 +5,7 @@ import { clean, oneLine, shownId } from '../../view/clean.ts'
 import { EXIT } from '../exit.ts'
 import { hiddenText, paintRows, type DrawSize, previewCall } from './call-preview.ts'
 import { isAttended, print, printJson, printModelText, outputStyle, shortId, terretCommand, warn } from './print.ts'
-import type { CompleteStore } from '../../kernel/index.ts'
+import type { CompleteStore, Json } from '../../kernel/index.ts'
 import { nameIn } from '../../view/tree-rows.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { usdText } from '../../view/usd.ts'
@@ -107,14 +107,35 @@ export async function printReportResult(result: Result, options: PrintOptions): 
 }
 
 /** The same for a workflow from a file: the answer is its text, or its summary. */
-export async function printFlowResult(result: Result, options: PrintOptions): Promise<number> {
-  const said = flowAnswer(result)
+export async function printFlowResult(
+  result: Result,
+  options: PrintOptions,
+  said = flowAnswer(result),
+): Promise<number> {
   if (options.json) printJson(resultJson(result, said))
   else {
     if (said !== '') printModelText(said)
     if (!options.quiet || result.status !== 'completed') for (const line of await endLines(result, options)) warn(line)
   }
   return exitForResult(result)
+}
+
+/** What a script printed, and its answer, or else its value. */
+export function printScriptResult(result: Result, options: PrintOptions): Promise<number> {
+  const output = 'output' in result ? result.output : null
+  const {
+    stdout = '',
+    final_answer: answer = null,
+    value = null,
+  } = (output ?? {}) as {
+    readonly stdout?: string
+    readonly final_answer?: Json
+    readonly value?: Json
+  }
+  const given = answer ?? value
+  const said = given === null || typeof given === 'string' ? (given ?? '') : JSON.stringify(given, null, 2)
+  const all = [stdout.trimEnd(), said].filter((each) => each !== '')
+  return printFlowResult(result, options, all.join('\n'))
 }
 
 function flowAnswer(result: Result): string {

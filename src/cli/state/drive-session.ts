@@ -9,7 +9,13 @@ import { type CommandArgs, actorName } from '../args.ts'
 import { clean, oneLine, safeJson } from '../../view/clean.ts'
 import { type DriveEnd, driveAtTerminal } from '../present/terminal-run.ts'
 import { pendingBelow } from './children-wait.ts'
-import { printResult, printChildren, printFlowResult, printReportResult } from '../present/result-output.ts'
+import {
+  printResult,
+  printChildren,
+  printFlowResult,
+  printReportResult,
+  printScriptResult,
+} from '../present/result-output.ts'
 import { flowOf } from './workflow-files.ts'
 import { holdHooks } from './hold-hooks.ts'
 import { addMemory } from './folder-memory.ts'
@@ -156,7 +162,8 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     const shown = { view, whole: planned, after, input, asks: !json, by: actorName(call), kept: [] }
     const run = { store, harness, session, setup, ...shown }
     const report = async ({ result, stopped }: DriveEnd): Promise<number> => {
-      const print = !planned ? printResult : isReport ? printReportResult : printFlowResult
+      const printPlanned = isScript ? printScriptResult : isReport ? printReportResult : printFlowResult
+      const print = planned ? printPlanned : printResult
       const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
       const exit = await print(result, { json, quiet, told: view.told, folder, below: waiting })
       return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
