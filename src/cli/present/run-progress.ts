@@ -10,6 +10,7 @@ import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } f
 import { type RedrawnPart, PlainLines, Screen, type Surface } from './screen.ts'
 import { isWorkflowAgent } from '../state/workflow-agents.ts'
 import { nodeFailureText, stateOfReply } from '../../view/node-stops.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import { textOf } from '../../view/shown-text.ts'
 import { usdText } from '../../view/usd.ts'
 
@@ -147,7 +148,10 @@ export class ProgressView implements EventRenderer {
   }
 
   replied(event: StreamEventOf<'agent.message'>): void {
-    const line = isWorkflowAgent(event.source.agent) ? this.#planned(event) : this.#reply(event)
+    const { agent } = event.source
+    // The text of a cell's reply is a record for programs.
+    const said = agent === SCRIPT ? { ...event, parts: [] } : event
+    const line = isWorkflowAgent(agent) ? this.#planned(event) : this.#reply(said)
     if (line !== null) this.#presenter.line(line)
   }
 
