@@ -63,9 +63,9 @@ export type CellPart = {
   readonly seed: number
   readonly ms: number
   readonly total: number
-  readonly calls: readonly LoggedCall[]
+  readonly calls: readonly AnsweredCall[]
 }
-export type LoggedCall = RecordedCall & {
+export type AnsweredCall = RecordedCall & {
   readonly tool: string
   readonly args: Json
   readonly result: CellResult | null
@@ -100,8 +100,8 @@ export function readCellRecord(message: Assistant): CellRecord | null {
 export function readCellLog(messages: readonly Message[]): CellLog {
   let [task, begun, end]: [string | null, CellBegun | null, CellEnd | null] = [null, null, null]
   let [last, isAskedAgain] = [{ now: 0, seed: 0 }, false]
-  const parts: (Omit<CellPart, 'calls'> & { readonly calls: LoggedCall[] })[] = []
-  const open = new Map<string, { readonly calls: LoggedCall[]; readonly index: number }>()
+  const parts: (Omit<CellPart, 'calls'> & { readonly calls: AnsweredCall[] })[] = []
+  const open = new Map<string, { readonly calls: AnsweredCall[]; readonly index: number }>()
   for (const message of messages) {
     if (message.role === 'user') {
       isAskedAgain ||= end !== null

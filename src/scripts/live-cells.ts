@@ -101,7 +101,7 @@ export class LiveCells {
         const log = await cell.readLog(session)
         const ran = await runParts(live, session, log, log.parts.length, { ...log.last, computeMs: COMPUTE_MS })
         if (ran.type !== 'rest') return ran
-        if (ran.done === null) return diverged(log, null, 'wants more calls than the log has')
+        if (ran.done === null) return divergenceAt(log, null, 'wants more calls than the log has')
       }
       live.cells.push(session)
       live.open = null
@@ -176,14 +176,14 @@ function findDivergence(log: CellLog, script: string, known: CellPart, { calls }
   for (const [i, call] of known.calls.entries()) {
     const now = calls[i]
     if (now && callHash(hashed, now) === call.hash) continue
-    return diverged(
+    return divergenceAt(
       log,
       now ?? null,
       `does something else than the log says: it had made ${shownCall(call)}, and now ${now ? `makes ${shownCall(now)}` : 'makes no call there'}`,
     )
   }
   if (calls.length === known.total) return null
-  return diverged(log, calls[known.total] ?? null, `had made ${known.total} calls there, and now makes ${calls.length}`)
+  return divergenceAt(log, calls[known.total] ?? null, `had made ${known.total} calls there, and now makes ${calls.length}`)
 }
 
 const ARGS_CHARS_MAX = 200
@@ -192,7 +192,7 @@ function shownCall({ n, tool, args }: { readonly n: number; readonly tool: strin
   return `call ${n} of ${tool} with ${canonicalJson(args).slice(0, ARGS_CHARS_MAX)}`
 }
 
-function diverged({ begun }: CellLog, call: CellRest['calls'][number] | null, what: string): Diverged {
+function divergenceAt({ begun }: CellLog, call: CellRest['calls'][number] | null, what: string): Diverged {
   const { cell = begun?.cell ?? 1, line } = call?.at ?? {}
   const place = line === undefined ? `cell ${cell}` : `cell ${cell}, line ${line}`
   return {

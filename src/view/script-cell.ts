@@ -120,13 +120,13 @@ function isOpenState(state: CallRow['state']): boolean {
 }
 
 const STATES: Partial<Record<CallRow['state'], string>> = {
-  proposed: 'wait for their turn',
-  asked: 'wait for a person',
+  proposed: 'waiting for their turn',
+  asked: 'waiting for a person',
   running: 'running',
   outside: 'running elsewhere',
 }
 
-/** `38 × read ok`, `2 × send wait for a person, $0.02`. */
+/** `38 × read ok`, `2 × send waiting for a person, $0.02`. */
 export function lineCallsText({ tool, state, count, cost }: LineCalls): string {
   return `${count} × ${tool} ${STATES[state] ?? state}${cost > 0 ? `, ${usdText(cost)}` : ''}`
 }

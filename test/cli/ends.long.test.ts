@@ -11,6 +11,7 @@ const WITHOUT_SESSION = {
   trust: 0,
   policy: 0,
   tools: 0,
+  'script list': 0,
   agents: 0,
   models: 0,
   'mcp list': 0,

@@ -33,7 +33,7 @@ it('B-CELL-35: a cell is read as its lines: what each has called, how that ended
     "  3 try { await tool_call('fail', {}) } catch {}",
     '    └ 1 × fail error',
     "› 4 await tool_call('send', { to: 'ann' })",
-    '    └ 1 × send wait for a person',
+    '    └ 1 × send waiting for a person',
     '  5 return texts.length',
   ])
   await decideAll(harness, sessionId, false)

@@ -79,7 +79,7 @@ describe.skipIf(noChromium)('a script in the inspector', () => {
       const line = page.locator('[aria-current=true]')
       await line.waitFor()
       expect(await line.innerText()).toMatch(
-        /^5\s+await tool_call\('publish', \{ path \}\)\s+1 × publish wait for a person$/,
+        /^5\s+await tool_call\('publish', \{ path \}\)\s+1 × publish waiting for a person$/,
       )
       expect(await page.getByRole('region', { name: 'program' }).innerText()).toContain('3 × read ok')
       await page.screenshot({ path: join(SHOTS, `script-lines-${width}-${dark ? 'dark' : 'light'}.png`) })
@@ -88,7 +88,7 @@ describe.skipIf(noChromium)('a script in the inspector', () => {
       await page.context().close()
     }
     const { page } = await stage.look(`/s/${session}?e=5.0`)
-    await page.getByRole('link', { name: '1 × publish wait for a person' }).click()
+    await page.getByRole('link', { name: '1 × publish waiting for a person' }).click()
     await page.getByRole('heading', { name: 'Allow publish?' }).waitFor()
     for (let n = 0; n < 3; n++) await until(() => stage.allows(cell))
     await stage.rests(session)

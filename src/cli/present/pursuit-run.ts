@@ -39,13 +39,15 @@ export async function pursueInRounds<T>(
   drive: (after: number) => Promise<T>,
 ): Promise<{ readonly last: T; readonly pursuit: Pursuit }> {
   const { seq } = await session.pursue(task)
-  for (let after = seq - 1, told = 0; ; ) {
+  for (let after = seq - 1, told = 0, driven = 1; ; ) {
     const last = await drive(after)
+    after = (await session.status()).seq
     const pursuit = await awaitGrade(session, told + 1)
     for (const grade of pursuit.history) if (grade.round > told) showGrade(call, grade)
     told = pursuit.history.at(-1)?.round ?? told
-    if (pursuit.end !== null || pursuit.state === 'blocked') return { last, pursuit }
-    after = await lastSeq(session)
+    // Between two looks a whole round can be worked and graded. Its result is then still to be shown.
+    if (pursuit.round === driven && (pursuit.end !== null || pursuit.state === 'blocked')) return { last, pursuit }
+    driven = pursuit.round
   }
 }
 
@@ -65,12 +67,6 @@ async function awaitGrade(session: Pursued, round: number): Promise<Pursuit> {
   } finally {
     process.off('SIGINT', stop)
   }
-}
-
-/** The event before the message of the round that has begun. */
-async function lastSeq(session: Pursued): Promise<number> {
-  const { seq } = await session.status()
-  return seq
 }
 
 function showGrade(call: CommandArgs, { round, state, met, of, summary, session }: RoundGrade): void {
