@@ -183,7 +183,11 @@ function findDivergence(log: CellLog, script: string, known: CellPart, { calls }
     )
   }
   if (calls.length === known.total) return null
-  return divergenceAt(log, calls[known.total] ?? null, `had made ${known.total} calls there, and now makes ${calls.length}`)
+  return divergenceAt(
+    log,
+    calls[known.total] ?? null,
+    `had made ${known.total} calls there, and now makes ${calls.length}`,
+  )
 }
 
 const ARGS_CHARS_MAX = 200
