@@ -1,4 +1,4 @@
-// Where cells run: a thread for each script session, which stays as long as it is used. A cell that does not stop by
+// Where cells run: a thread for each script session, which stays as long as it is used, with an engine of its own. A cell that does not stop by
 // itself is ended with its thread. The thread is a cache: what it knows can be made again from the log.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../ports/system.ts'
+import { systemClock } from '../stores/plan/system-clock.ts'
 import { type CellBounds, CellEngine, type CellEnded, type CellRequest, type CellRest } from './cell.ts'
 import { PRELUDE, REFUSED, SIZES } from './prelude.ts'
 
@@ -54,22 +55,21 @@ interface CompiledEngine {
 /** The compiled engine, which all threads share. Compiling it takes longer than everything else. */
 const compiled: { wasm: Promise<CompiledEngine> | null } = { wasm: null }
 
+/**
+ * Threads whose script session is over. The next one gets an engine of its own in such a thread, and begins sooner,
+ * because the code around the engine is compiled there.
+ */
+const spares: CellThread[] = []
+const SPARES_MAX = 2
+const SPARE_MS = 60_000
+
 export async function startCellThread(clock: Clock): Promise<CellRunner> {
-  const worker = new Worker(THREAD, {
-    eval: true,
-    workerData: { modules: moduleUrls(), wasm: await loadWasm(), prelude: PRELUDE, bounds: BOUNDS, refused: REFUSED },
-    env: {},
-    argv: [],
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    stdout: true,
-    stderr: true,
-  })
-  const thread = new CellThread(worker, clock)
-  const began = await thread.next(START_MS)
-  if (typeof began === 'string') return thread
-  thread.close()
-  throw new Error(`The engine for scripts did not start: ${began.message}`)
+  for (let spare = spares.pop(); spare !== undefined; spare = spares.pop())
+    if ((await spare.begin(clock)) === null) return new ThreadRunner(spare)
+  const thread = new CellThread(await loadWasm())
+  const trouble = await thread.begin(clock)
+  if (trouble === null) return new ThreadRunner(thread)
+  throw new Error(`The engine for scripts did not start: ${trouble}`)
 }
 
 /**
@@ -99,41 +99,93 @@ function loadWasm(): Promise<CompiledEngine> {
 
 type ThreadNews = string | { readonly message: string; readonly late: boolean }
 
-class CellThread implements CellRunner {
+/** A thread as long as one script session uses it. */
+class ThreadRunner implements CellRunner {
+  #thread: CellThread | null
+
+  constructor(thread: CellThread) {
+    this.#thread = thread
+  }
+
+  async run(requests: readonly CellRequest[]): Promise<readonly CellOutcome[]> {
+    return this.#thread?.run(requests) ?? [{ type: 'lost', message: ENDED }]
+  }
+
+  close(): void {
+    const thread = this.#thread
+    this.#thread = null
+    thread?.release()
+  }
+}
+
+const ENDED = 'it was ended'
+
+class CellThread {
   readonly #worker: Worker
-  readonly #clock: Clock
+  #clock: Clock = systemClock
   #told: ((news: ThreadNews) => void) | null = null
   #gone: string | null = null
+  #cancelEnd = (): void => {}
 
-  constructor(worker: Worker, clock: Clock) {
-    this.#worker = worker
-    this.#clock = clock
-    worker.on('message', (text: string) => this.#tell(text))
-    worker.on('messageerror', (error: Error) => this.#end(error.message))
-    worker.on('error', (error: Error) => this.#end(error.message))
-    worker.on('exit', (code) => this.#end(`it exited with code ${code}`))
+  constructor(wasm: CompiledEngine) {
+    this.#worker = new Worker(THREAD, {
+      eval: true,
+      workerData: { modules: moduleUrls(), wasm, prelude: PRELUDE, bounds: BOUNDS, refused: REFUSED },
+      env: {},
+      argv: [],
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+      stdout: true,
+      stderr: true,
+    })
+    this.#worker.on('message', (text: string) => this.#tell(text))
+    this.#worker.on('messageerror', (error: Error) => this.#lose(error.message))
+    this.#worker.on('error', (error: Error) => this.#lose(error.message))
+    this.#worker.on('exit', (code) => this.#lose(`it exited with code ${code}`))
     // What it prints is not read: reading would keep the process alive, and nothing inside can print.
-    worker.unref()
+    this.#worker.unref()
+  }
+
+  /** Makes a new engine in it. Returns why that failed, or null. */
+  async begin(clock: Clock): Promise<string | null> {
+    this.#cancelEnd()
+    this.#clock = clock
+    if (this.#gone === null) this.#worker.postMessage(BEGIN)
+    const news = await this.#next(START_MS)
+    if (typeof news === 'string') return null
+    this.#end()
+    return news.message
   }
 
   async run(requests: readonly CellRequest[]): Promise<readonly CellOutcome[]> {
     if (this.#gone !== null) return [{ type: 'lost', message: this.#gone }]
     this.#worker.postMessage(JSON.stringify(requests))
     const most = Math.max(...requests.map(({ computeMs }) => computeMs)) + GRACE_MS
-    const news = await this.next(most)
+    const news = await this.#next(most)
     if (typeof news === 'string') {
       const outcomes = JSON.parse(news) as readonly (CellRest | CellEnded)[]
-      if (outcomes.at(-1)?.type === 'ended') this.close()
+      if (outcomes.at(-1)?.type === 'ended') this.#end()
       return outcomes
     }
-    this.close()
+    this.#end()
     if (!news.late) return [{ type: 'lost', message: news.message }]
     const message = 'The cell computed for too long without looking up, and its thread was ended.'
     return [{ type: 'ended', error: { kind: 'timeout', message, at: null }, ms: most }]
   }
 
+  /** Its session is over. A thread that computes, or whose cell did not come to rest, is not used again. */
+  release(): void {
+    if (this.#gone !== null || this.#told !== null || spares.length >= SPARES_MAX) return this.#end()
+    this.#worker.postMessage(FORGET)
+    spares.push(this)
+    this.#cancelEnd = systemClock.timer(SPARE_MS, () => {
+      spares.splice(spares.indexOf(this), 1)
+      this.#end()
+    })
+  }
+
   /** What the thread tells next. While it is waited for, the thread keeps the process alive. */
-  async next(ms: number): Promise<ThreadNews> {
+  async #next(ms: number): Promise<ThreadNews> {
     if (this.#gone !== null) return { message: this.#gone, late: false }
     this.#worker.ref()
     let cancel = (): void => {}
@@ -149,8 +201,8 @@ class CellThread implements CellRunner {
     }
   }
 
-  close(): void {
-    this.#gone ??= 'it was ended'
+  #end(): void {
+    this.#gone ??= ENDED
     void this.#worker.terminate()
   }
 
@@ -158,7 +210,7 @@ class CellThread implements CellRunner {
     this.#told?.(news)
   }
 
-  #end(message: string): void {
+  #lose(message: string): void {
     this.#gone ??= message
     this.#tell({ message, late: false })
   }
@@ -182,6 +234,10 @@ function moduleUrls(): readonly string[] {
   return packages.map((name) => pathToFileURL(resolve(name).replace(/\.js$/, '.mjs')).href)
 }
 
+/** Messages to the thread that are no requests: make a new engine, and let the old one go. */
+const BEGIN = 'begin'
+const FORGET = 'forget'
+
 /** The code of the thread. It is text, because a file would have to be found from source and from a bundle alike. */
 const THREAD = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -190,10 +246,17 @@ const Engine = (${CellEngine.toString()})
 async function start() {
   const found = Object.assign({}, ...(await Promise.all(modules.map((url) => import(url)))))
   const variant = found.newVariant(found.variant ?? found.default, { wasmModule: wasm })
-  const quickjs = await found.newQuickJSWASMModuleFromVariant(variant)
-  const engine = new Engine({ quickjs, prelude, bounds, refused, clock: () => performance.now() })
-  parentPort.on('message', (text) => parentPort.postMessage(engine.run(text)))
-  parentPort.postMessage('ready')
+  let engine = null
+  async function begin() {
+    const quickjs = await found.newQuickJSWASMModuleFromVariant(variant)
+    engine = new Engine({ quickjs, prelude, bounds, refused, clock: () => performance.now() })
+    parentPort.postMessage('ready')
+  }
+  parentPort.on('message', (text) => {
+    if (text === '${BEGIN}') void begin()
+    else if (text === '${FORGET}') engine = null
+    else parentPort.postMessage(engine.run(text))
+  })
 }
 void start()
 `

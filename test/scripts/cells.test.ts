@@ -189,3 +189,25 @@ it('B-CELL-34: what crosses from a thread is bounded, whatever a program does', 
   const deep = 'let a = []; for (let i = 0; i < 300; i++) a = [a]\nawait tool_call("read", a)'
   expect((await runCell(other, deep, { cell: 3 })).error).toMatchObject({ kind: 'limit_exceeded', at: { line: 2 } })
 })
+
+it('B-CELL-41: the next script session gets an engine of its own in a thread that is free, and finds nothing of the last', async () => {
+  for (let n = 0; n < 3; n++) {
+    const one = await startThread()
+    const code =
+      'const seen = [typeof left, typeof [].at, "p" in {}]; left = 1; delete Array.prototype.at; Object.prototype.p = 1'
+    expect(await runCell(one, `${code}\nreturn seen`)).toMatchObject({ value: ['undefined', 'function', false] })
+    one.close()
+    expect(await one.run([])).toEqual([{ type: 'lost', message: 'it was ended' }])
+  }
+})
+
+it('B-CELL-41: a thread that computes when it is closed, or did not come to rest, is not used again', async () => {
+  const [busy, late] = [await startThread(), await startThread()]
+  const looping = startCell(busy, 'for (;;) {}', { computeMs: 30_000 })
+  busy.close()
+  expect(await looping).toMatchObject({ type: 'lost' })
+  expect(await startCell(late, 'for (;;) {}', { computeMs: 50 })).toMatchObject({ type: 'ended' })
+  late.close()
+  for (const next of [await startThread(), await startThread()])
+    expect(await runCell(next, '6 * 7')).toMatchObject({ value: 42 })
+})
