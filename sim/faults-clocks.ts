@@ -2,14 +2,14 @@
 export const CLOCK_FAULTS = [
   {
     name: 'a lease is believed that lies years ahead',
-    seed: 5,
+    seed: 13,
     file: 'src/stores/plan/plan-writes.ts',
     find: 'return until > now && !isAhead(until - ttlMs, now)',
     replace: 'return until > now && ttlMs > 0',
   },
   {
     name: 'a due time is believed that a clock wrote which was ahead',
-    seed: 5,
+    seed: 35,
     file: 'src/stores/memory/memory-store.ts',
     find: 'if (!isAhead(this.#latest, now)) return',
     replace: 'if (now > 0) return',
@@ -36,7 +36,7 @@ export const CLOCK_FAULTS = [
   },
   {
     name: 'a message is read before its time',
-    seed: 37,
+    seed: 22,
     file: 'src/kernel/session.ts',
     find: 'input.due = notBefore',
     replace: 'input.due = notBefore - 200',
@@ -57,7 +57,7 @@ export const CLOCK_FAULTS = [
   },
   {
     name: 'a wake that was dropped while its run was prepared begins it',
-    seed: 37,
+    seed: 70,
     file: 'src/kernel/landing.ts',
     find: 'effect.wakes.every((wake) => s.wakes.some(({ seq }) => seq === wake.seq))',
     replace: 'effect.wakes.length >= 0',

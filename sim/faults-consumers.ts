@@ -60,7 +60,7 @@ export const CONSUMER_FAULTS = [
   },
   {
     name: 'a round is graded twice',
-    seed: 3,
+    seed: 12,
     file: 'src/outcomes/take-step.ts',
     find: "const asked: Write = { session: grader, lane: 'inbox', events: [redactor.body(question)] }",
     replace:
@@ -68,9 +68,9 @@ export const CONSUMER_FAULTS = [
   },
   {
     name: 'a round begins after a stop',
-    seed: 3,
+    seed: 12,
     file: 'src/sessions/look/read-pursuit.ts',
-    find: "if (stoppedAt !== null && stoppedAt <= at) return ended('interrupted')",
-    replace: '',
+    find: 'return stops && stoppedAt === null ?',
+    replace: 'return stops && stoppedAt === 0 ?',
   },
 ] as const

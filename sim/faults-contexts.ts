@@ -9,20 +9,21 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'results are cleared that were cleared before',
+    seed: 21,
     file: 'src/context/window-fill.ts',
     find: 'if (cleared !== undefined) this.#results = this.#results.filter(({ seq }) => seq >= cleared)',
     replace: '',
   },
   {
     name: 'a context is cut again without a reply between',
-    seed: 32,
+    seed: 24,
     file: 'src/runtime/turn/compact-context.ts',
     find: 'if (fill.cut) return null',
     replace: '',
   },
   {
     name: 'a summary is asked for whatever failed before',
-    seed: 64,
+    seed: 391,
     file: 'src/runtime/turn/compact-context.ts',
     find: 'const isOff = fill.failures >= FAILURES_MAX && !byHand',
     replace: 'const isOff = false',

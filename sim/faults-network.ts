@@ -2,7 +2,7 @@
 export const NETWORK_PLANTED = [
   {
     name: 'a write whose answer was lost is taken for that of another',
-    seed: 55,
+    seed: 3,
     file: 'src/stores/plan/plan-writes.ts',
     find: 'if (known !== null && isAlreadyWritten(known, view, write))',
     replace: 'if (known !== null && write.epoch < 0 && isAlreadyWritten(known, view, write))',
@@ -29,7 +29,7 @@ export const NETWORK_PLANTED = [
   },
   {
     name: 'a worker does not hear what becomes due',
-    seed: 2,
+    seed: 4,
     file: 'src/runtime/loop/due-loop.ts',
     find: 'around.store.watchDue(this.#bell.ring)',
     replace: 'around.store.watchDue(() => {})',

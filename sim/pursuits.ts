@@ -114,7 +114,9 @@ export class Pursuits {
       if (end === 'satisfied' ? round !== GOOD : end !== 'interrupted' || !stops)
         wrong.push(`U2 ${session} ended as ${String(end)} in round ${round}`)
       const { events } = await store.read(session, 0)
-      const stop = events.find(({ type }) => type === 'user.interrupt')?.seq ?? Number.POSITIVE_INFINITY
+      // What a worker says that cares for a session that was left alone is no stop.
+      const stopped = events.find((event) => event.type === 'user.interrupt' && event.mode === 'stop')
+      const stop = stopped?.seq ?? Number.POSITIVE_INFINITY
       const rounds = events.filter((event) => event.type === 'user.message')
       if (rounds.some(({ seq }) => seq > stop)) wrong.push(`U3 ${session} has a round after the stop`)
       if (rounds.length !== round) wrong.push(`U4 ${session} has ${rounds.length} messages of ${round} rounds`)
