@@ -3,7 +3,7 @@
 import { completeLimits } from '../runtime/state/limits.ts'
 import { Toolbox } from '../runtime/state/toolbox.ts'
 import type { Agent } from '../runtime/state/agent.ts'
-import { AS_AGENT, type Graph } from '../graphs/graph-definition.ts'
+import { plannerGraph, type Graph } from '../graphs/graph-definition.ts'
 import type { Json } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Reply } from '../ports/model.ts'
@@ -38,19 +38,7 @@ export const BOARD = 'board'
 
 /** For `graphs` of a harness. Every process whose members use a board needs it. */
 export function boardPlanner(): Graph {
-  return {
-    name: BOARD,
-    description: '',
-    channels: {},
-    nodes: new Map(),
-    edges: [],
-    limits: {},
-    visitsMax: null,
-    onInterrupt: null,
-    onFailure: new Map(),
-    input: null,
-    [AS_AGENT]: boardAgent,
-  }
+  return plannerGraph(BOARD, boardAgent)
 }
 
 function boardAgent(shared: SharedAgentOptions): Agent {

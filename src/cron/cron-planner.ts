@@ -3,7 +3,7 @@
 import type { Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { AS_AGENT, type Graph } from '../graphs/graph-definition.ts'
+import { plannerGraph, type Graph } from '../graphs/graph-definition.ts'
 import type { Reply } from '../ports/model.ts'
 import { agentApprovals } from '../runtime/state/agent-approvals.ts'
 import type { Agent } from '../runtime/state/agent.ts'
@@ -33,19 +33,7 @@ export const CRON = 'cron'
 
 /** For `graphs` of a harness. Every process that drives jobs needs it. */
 export function cronPlanner(): Graph {
-  return {
-    name: CRON,
-    description: '',
-    channels: {},
-    nodes: new Map(),
-    edges: [],
-    limits: {},
-    visitsMax: null,
-    onInterrupt: null,
-    onFailure: new Map(),
-    input: null,
-    [AS_AGENT]: cronAgent,
-  }
+  return plannerGraph(CRON, cronAgent)
 }
 
 /** A burst of changes and runs is answered in one run. */

@@ -96,7 +96,7 @@ export function cron(sessions: CronSessions & Pick<Sessions, 'agents'>, options:
       await checkAgent(sessions, row)
     }
     if (isHeld) await sessions.session(session, { stored: true }).interrupt('stop')
-    // A log from elsewhere may end with changes that nobody has read: the job is the one that is shown.
+    // The last changes of an imported log may not be in its job yet. So the job is set to what people were shown.
     const shown = isHeld && job !== null ? [{ action: 'set', job, on: false } as const] : []
     // A job that was stopped is off, and misses no times, whatever else is changed.
     const off = isStopped ? [{ action: 'off' } as const] : []
@@ -184,7 +184,7 @@ async function checkAgent(sessions: Pick<Sessions, 'agents'>, { name, agent, inp
 
 /**
  * `row`: null for a session that is no job, or a removed one. `isStopped`: its session was stopped, paused or imported,
- * and its own state does not say so. `isHeld`: it was imported, and nobody has let it go on.
+ * but the job itself still says that it is on. `isHeld`: its session was imported, and nobody has resumed it.
  */
 type FoundJob = {
   readonly row: CronRow | null

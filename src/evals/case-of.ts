@@ -28,8 +28,8 @@ export async function caseOf(session: Session, id?: string): Promise<EvalCase> {
 }
 
 /**
- * The same from the events of a session. Pure, so a page can do it too. Reports of children and grades of an outcome are
- * messages that nobody wrote. The task of a child is what it was asked.
+ * The same from the events of a session. Pure, so a page can do it too. Messages that sessions
+ * wrote are left out, such as reports of children and grades of an outcome. Only a child begins with one: its task.
  */
 export function caseOfLog(session: string, events: readonly Event[], id?: string): EvalCase {
   const messages = events.filter((event) => event.type === 'user.message')

@@ -1,5 +1,5 @@
-// Reports in the store of their trials: each is a session without a run, whose file is the report. So whoever can read
-// the trials can read what came of them, from any machine.
+// Keeps the reports of a suite in the store of its trials. A report is the file of a session that has no run, so whoever
+// can read the trials can read their report too, from any machine.
 import { Fault } from '../kernel/failure.ts'
 import type { Harness } from '../harness.ts'
 import type { CompleteStore } from '../ports/store.ts'

@@ -109,7 +109,7 @@ async function decideOne(
   return true
 }
 
-/** A word decides approvals alone: nobody knows what to answer to a question. */
+/** `'allow'` and `'deny'` decide approvals. A question is left open, since neither word answers it. */
 function decider(people: Suite['people']): PeopleFunction {
   if (typeof people === 'function') return people
   if (people === undefined) return () => null

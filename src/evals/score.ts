@@ -29,8 +29,8 @@ export type ScoreContext = {
   /** A harness on the store of the suite. The same options give the same harness, which is closed with the suite. */
   readonly open: (options: Omit<HarnessOptions, 'store'>) => Harness
   /**
-   * Does something that costs money, once for each key: whoever asks again gets the same. What `find` has is paid for
-   * already. Resolves with null if the suite's money does not last.
+   * Does something that costs money, once for each key; the same key again gives the same result. A result that `find`
+   * gives was paid for before. Resolves with null if the suite's money does not suffice.
    */
   readonly once: <T extends { readonly usd: number }>(
     key: string,

@@ -38,6 +38,23 @@ export type Graph = {
   readonly [AS_AGENT]: (shared: SharedAgentOptions, others?: ReadonlyMap<string, Agent>) => Agent
 }
 
+/** A graph without nodes, for an agent whose planner is code of this package. */
+export function plannerGraph(name: string, asAgent: Graph[typeof AS_AGENT]): Graph {
+  return {
+    name,
+    description: '',
+    channels: {},
+    nodes: new Map(),
+    edges: [],
+    limits: {},
+    visitsMax: null,
+    onInterrupt: null,
+    onFailure: new Map(),
+    input: null,
+    [AS_AGENT]: asAgent,
+  }
+}
+
 export const graphCheck: Check = (value) => {
   const { name, nodes } = (value ?? {}) as Partial<Graph>
   return typeof name === 'string' && nodes instanceof Map ? null : 'is no graph: make it with withState(…).graph(…)'

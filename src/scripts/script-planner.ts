@@ -3,7 +3,7 @@
 // results are given to it a whole batch at once, in the order of its calls, so that it goes the same way each time.
 import type { Json, Outcome } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { AS_AGENT, type Graph } from '../graphs/graph-definition.ts'
+import { plannerGraph, type Graph } from '../graphs/graph-definition.ts'
 import type { CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import type { CompleteStore } from '../ports/store.ts'
 import type { Agent } from '../runtime/state/agent.ts'
@@ -38,23 +38,11 @@ const RESULT_CHARS_MAX = 256 * 1024
 const CALLS_SHOWN_MAX = 200
 
 export function scriptPlanner(options: CompleteScriptOptions, places: CellPlaces): Graph {
-  return {
-    name: SCRIPT,
-    description: '',
-    channels: {},
-    nodes: new Map(),
-    edges: [],
-    limits: {},
-    visitsMax: null,
-    onInterrupt: null,
-    onFailure: new Map(),
-    input: null,
-    [AS_AGENT]: (shared, others) => {
-      const main = others?.get(DEFAULT_AGENT)
-      if (main) return scriptAgent({ options, places }, shared, main)
-      throw new Fault('invalid_config', 'The planner of scripts needs the agent that writes them.')
-    },
-  }
+  return plannerGraph(SCRIPT, (shared, others) => {
+    const main = others?.get(DEFAULT_AGENT)
+    if (main) return scriptAgent({ options, places }, shared, main)
+    throw new Fault('invalid_config', 'The planner of scripts needs the agent that writes them.')
+  })
 }
 
 type ScriptSetup = { readonly options: CompleteScriptOptions; readonly places: CellPlaces }

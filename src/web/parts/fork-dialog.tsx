@@ -1,12 +1,13 @@
 // Forks a session at an event, with the same or another agent and model, and optionally a first message. The original
 // stays unchanged.
-import { useId, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { apiActions, newKey } from '../data/api.ts'
 import { useAgents } from '../data/queries.ts'
 import { toastResult } from '../shell/toasts.tsx'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
+import { ModelField } from './model-field.tsx'
 import { oneLine } from '../../view/clean.ts'
 import { Text } from './exact-text.tsx'
 import '../style/compare.css'
@@ -94,8 +95,6 @@ function ForkFields({
   readonly onChange: (next: ForkChoices) => void
 }) {
   const agents = useAgents().data?.agents ?? []
-  const models = [...new Set(agents.map(({ model }) => model).filter((name) => name !== ''))]
-  const list = useId()
   return (
     <>
       <label>
@@ -113,23 +112,7 @@ function ForkFields({
           ))}
         </select>
       </label>
-      <label>
-        Model
-        <input
-          className="field"
-          list={list}
-          placeholder="as it is"
-          spellCheck={false}
-          autoComplete="off"
-          value={wanted.model}
-          onChange={({ target }) => onChange({ ...wanted, model: target.value })}
-        />
-        <datalist id={list}>
-          {models.map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-      </label>
+      <ModelField value={wanted.model} placeholder="as it is" onChange={(model) => onChange({ ...wanted, model })} />
       <label>
         Message to go on with (may be empty)
         <textarea

@@ -1,6 +1,6 @@
 // Asks what if: lives a session again from an event on, with another model, other instructions, another message, or
 // tools that really read. The result is shown beside the original. Nothing is written.
-import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
+import { type SubmitEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { WhatIfBody, WireTool } from '../../server/wire.ts'
 import { apiActions } from '../data/api.ts'
@@ -8,6 +8,7 @@ import { useAgents } from '../data/queries.ts'
 import { keepWhatIf } from '../data/what-ifs.ts'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
+import { ModelField } from './model-field.tsx'
 import { Text } from './exact-text.tsx'
 import '../style/compare.css'
 
@@ -104,27 +105,13 @@ type FieldsProps = { readonly agent: string; readonly wishes: Wishes; readonly o
 function WhatIfFields({ agent, wishes, onChange }: FieldsProps) {
   const agents = useAgents().data?.agents ?? []
   const own = agents.find(({ name }) => name === agent)
-  const models = [...new Set(agents.map(({ model }) => model).filter((name) => name !== ''))]
-  const list = useId()
   return (
     <>
-      <label>
-        Model
-        <input
-          className="field"
-          list={list}
-          placeholder="none: the recording answers"
-          spellCheck={false}
-          autoComplete="off"
-          value={wishes.model}
-          onChange={({ target }) => onChange({ ...wishes, model: target.value })}
-        />
-        <datalist id={list}>
-          {models.map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-      </label>
+      <ModelField
+        value={wishes.model}
+        placeholder="none: the recording answers"
+        onChange={(model) => onChange({ ...wishes, model })}
+      />
       <label>
         Instructions (empty: as they are)
         <textarea
