@@ -16,6 +16,7 @@ import { callSubject } from './chat-calls.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
+import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
 import { fitLines, modelText } from '../present/terminal-text.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
@@ -60,15 +61,45 @@ export class Chat implements ChatControl {
   #exit: number = EXIT.ok
   /** The last answer covers more than its call, so the other pending calls are checked again. */
   #wide = false
+  /** As they were at the last look: they are shown in every drawing. */
+  #branch: string | null
+  #spent = 0
 
   constructor(options: ChatOptions, session: SessionHandle | null) {
     this.options = options
     this.session = session
     this.#left = !options.terminal.open
+    this.#branch = readBranch(options.setup.folder)
     this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
     this.view.children = (mark) => this.children.lines(out.paint, out.columns, mark)
+    this.view.status = () => statusParts(this.#status())
+    out.rest(this.#restRow)
+  }
+
+  readonly #restRow = (): string => {
+    const { paint, columns } = this.options.terminal.out
+    return paint.dim(fitStatus(this.view.status(), columns))
+  }
+
+  #status(): ChatStatus {
+    const { options, view, children } = this
+    const { setup, models, typed } = options
+    const { sessionUsd, treeUsd } = setup.settings.budget ?? {}
+    const limits = [sessionUsd, treeUsd].filter((usd) => usd !== undefined)
+    return {
+      model: models[0] ?? '',
+      mode: setup.mode,
+      folder: setup.folder,
+      home: setup.env['HOME'] ?? '',
+      branch: this.#branch,
+      context: view.context,
+      spent: this.#spent,
+      limitUsd: limits.length === 0 ? null : Math.min(...limits),
+      children: children.working.length,
+      queued: view.queued.size + typed.length,
+    }
   }
 
   /** Runs until the user leaves. Open work and open questions of the session come first. */
@@ -105,6 +136,7 @@ export class Chat implements ChatControl {
     const { session, view } = this
     if (this.#looks || this.#left || !session) return
     try {
+      this.#readBranch()
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
       await this.look()
@@ -114,6 +146,15 @@ export class Chat implements ChatControl {
       if (text !== this.#trouble) this.#showError(error)
       this.#trouble = text
     }
+  }
+
+  /** The person may have changed the branch in another terminal. */
+  #readBranch(): void {
+    const { setup, terminal } = this.options
+    const branch = readBranch(setup.folder)
+    if (branch === this.#branch) return
+    this.#branch = branch
+    terminal.out.rest(this.#restRow)
   }
 
   async look(): Promise<void> {
@@ -127,6 +168,7 @@ export class Chat implements ChatControl {
       // line.
       for (const child of await this.children.look(card))
         if (child.detached) options.terminal.out.say('call', childLine(child, paint, columns))
+      this.#spent = this.children.all.reduce((sum, { card: { cost } }) => sum + cost, card.cost)
     } finally {
       this.#looks = false
     }
