@@ -423,7 +423,9 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 120_000 }, () => {
     seen.enter('clear; terret run --trust Fetch.')
     await seen.until('y yes, this call · n no · e edit · k always, exactly this · l later ›')
     seen.enter('k')
-    await seen.until(/without asking: allow tool web_fetch, url is[\s\S]*Keep this rule, and allow it\? y yes · n no ›/)
+    await seen.until(
+      /without asking: allow tool web_fetch, url is[\s\S]*Keep this rule, and allow it\? r this run · f this folder · n no ›/,
+    )
     seen.enter('y')
     await seen.until(/Done\.\ncompleted[^\n]*\n\$$/)
     expect((await stage.terret('policy')).out).toContain('Kept 1')

@@ -17,7 +17,7 @@ import { childLine, ChildWatcher } from './child-watcher.ts'
 import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
-import { fitLines, modelText } from '../present/terminal-text.ts'
+import { clipToWidth, fitLines, modelText } from '../present/terminal-text.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
@@ -31,6 +31,8 @@ import { watchPending, withdrawnText } from '../present/watch-pending.ts'
 
 /** How often the log and the children are checked, because other processes may write too. */
 const LOOK_MS = 500
+/** How long a question waits before the terminal calls for the person. */
+const RING_MS = 10_000
 
 export class Chat implements ChatControl {
   readonly options: ChatOptions
@@ -63,6 +65,8 @@ export class Chat implements ChatControl {
   #wide = false
   /** As they were at the last look: they are shown in every drawing. */
   #branch: string | null
+  /** The calls of the current questions. */
+  #waiting: readonly Pending[] = []
   #spent = 0
 
   constructor(options: ChatOptions, session: SessionHandle | null) {
@@ -351,6 +355,8 @@ export class Chat implements ChatControl {
   async #decided(session: SessionHandle, result: Result): Promise<boolean> {
     const { setup, kept } = this.options
     if (await decideCovered({ session, setup, kept }, result)) return true
+    this.#waiting = result.pending.filter((each) => each.needs === 'approval' && !isBudget(each))
+    if (this.#waiting.length > 1) await this.#listWaiting()
     for (const pending of result.pending) {
       const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
       if (this.#left) return false
@@ -365,9 +371,22 @@ export class Chat implements ChatControl {
     return true
   }
 
+  /** All calls that wait, in a line each, so that the person sees what the first answer is about. */
+  async #listWaiting(): Promise<void> {
+    const { terminal, setup } = this.options
+    const { paint, columns } = terminal.out
+    const lines = this.#waiting.map(async (pending, at) => {
+      const { sum } = await previewCall(setup.folder, pending, { columns, rows: 1 })
+      return `  ${at + 1} ${[callSubject(pending), sum].filter((text) => text !== '').join(' · ')}`
+    })
+    const rows = (await Promise.all(lines)).map((line) => clipToWidth(line, columns))
+    terminal.out.say('ask', [paint.bold(`${rows.length} calls wait for you:`), ...rows].join('\n'))
+  }
+
   async ask(pending: Pending): Promise<boolean> {
     const { store } = this.options.place
     const watch = watchPending(store, pending)
+    const ringing = this.#ringLater()
     this.#withdrawn = watch.signal
     try {
       const isDecided = await this.#askOpen(pending)
@@ -382,7 +401,14 @@ export class Chat implements ChatControl {
       return true
     } finally {
       watch.stop()
+      clearTimeout(ringing)
     }
+  }
+
+  /** A question that is not answered soon is likely not seen. */
+  #ringLater(): NodeJS.Timeout | undefined {
+    const { setup, terminal } = this.options
+    return setup.settings.bell === false ? undefined : setTimeout(() => terminal.ring(), RING_MS)
   }
 
   async #askOpen(pending: Pending): Promise<boolean> {
@@ -452,7 +478,11 @@ export class Chat implements ChatControl {
       read: (question: string) => this.#read(question),
       note: (text: string) => terminal.out.say('ask', terminal.out.paint.dim(fitLines(text, terminal.out.columns))),
       show: (each: Pending, whole: boolean) => this.showPending(each, whole),
-      edit: (text: string) => {
+      showAll: this.#others(pending) ? () => this.#showAll() : null,
+      edit: async (text: string) => {
+        const { editInEditor } = await import('../present/external-editor.ts')
+        const edited = terminal.lend(() => editInEditor(text, setup.env))
+        if (edited !== null) return edited
         terminal.out.say('ask', terminal.out.paint.dim(fitLines(oneLine(text, 4_000), terminal.out.columns)))
         return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
       },
@@ -463,6 +493,15 @@ export class Chat implements ChatControl {
     this.#wide = said.scope === 'run'
     await this.#record(pending, said)
     return true
+  }
+
+  /** True if other calls wait, too. */
+  #others(pending: Pending): boolean {
+    return this.#waiting.some((each) => pendingKey(each) !== pendingKey(pending))
+  }
+
+  async #showAll(): Promise<void> {
+    for (const each of this.#waiting) await this.showPending(each, true)
   }
 
   async showPending(pending: Pending, whole = false): Promise<boolean> {
