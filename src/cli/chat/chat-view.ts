@@ -3,13 +3,14 @@
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import { WindowFill, fillWithTokens } from '../../context/window-fill.ts'
 import type { ChatCalls } from './chat-calls.ts'
+import { isRenewable } from './reached-limit.ts'
 import { DOING_RANK, fitStatus, type StatusPart } from './status-line.ts'
 import type { RedrawnPart, Surface } from '../present/screen.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from '../present/presenter.ts'
 import { clipToWidth, cleanModelText, wrapText } from '../present/terminal-text.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { percentText } from '../../view/shown-text.ts'
-import { budgetText, INCOMPLETE_TEXTS } from '../present/result-output.ts'
+import { INCOMPLETE_TEXTS } from '../present/result-output.ts'
 import { ANSWER_CUT, isStoppedFailure } from '../present/outcome.ts'
 import { textOf } from '../../view/shown-text.ts'
 import { usdText } from '../../view/usd.ts'
@@ -350,7 +351,8 @@ function whyRunEnded(result: Result, told: string): string | null {
     case 'halted':
       return oneLine(result.reason, 600)
     case 'limit':
-      if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
+      // The chat asks about these, and the question says what was met.
+      if (result.limit === 'usd' || isRenewable(result.limit)) return null
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
       return `It goes on later by itself, when \`${terretCommand`worker`}\` runs; or now, if you say so.`

@@ -16,6 +16,7 @@ import { callSubject } from './chat-calls.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
+import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
 import { clipToWidth, fitLines, modelText } from '../present/terminal-text.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
@@ -23,7 +24,7 @@ import { oneLine, shownId } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
 import { exitForError, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
 import { startSessionIn } from '../state/session-folders.ts'
-import { readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
+import { readAllEvents, readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { hiddenText, paintRows, previewCall } from '../present/call-preview.ts'
 import { terretCommand } from '../present/print.ts'
@@ -122,6 +123,8 @@ export class Chat implements ChatControl {
       if (tokens !== null) this.view.filled(tokens)
       if (card.status === 'requires_action' || card.due !== null || card.waits.length > 0) await this.goOn()
       else await this.look()
+      const isAtLimit = card.outcome === 'limit' && card.status !== 'requires_action'
+      if (isAtLimit) await this.#guarded(() => this.#goOnFromLimit())
     }
     while (!this.#left && this.requestedEnd === null) {
       const text = this.options.typed.shift() ?? (await this.options.terminal.read())
@@ -330,11 +333,49 @@ export class Chat implements ChatControl {
         continue
       } else {
         view.ended(result)
+        if (result.status === 'limit' && (await this.#asksToGoOn(session))) {
+          stream = this.#rest(session)
+          continue
+        }
         const more = view.queued.size > 0 || this.#sent > view.seq
         if (!more || result.status === 'sleeping' || view.seq === before) return
       }
       stream = this.#rest(session)
     }
+  }
+
+  /** A chat that was left at the question asks it again. */
+  async #goOnFromLimit(): Promise<void> {
+    const { session } = this
+    if (!session || this.#left || this.view.settled > 0) return
+    if (await this.#asksToGoOn(session)) await this.#follow(() => this.#rest(session))
+  }
+
+  /** At a limit the person says whether it goes on. True if they allowed more, or if another process went on. */
+  async #asksToGoOn(session: SessionHandle): Promise<boolean> {
+    const { store } = this.options.place
+    const reached = limitAtEnd(await readAllEvents(store, session.id))
+    if (reached?.limit === 'usd') {
+      const budget = (await readPending(store, session.id)).find(isBudget)
+      return budget !== undefined && this.ask(budget)
+    }
+    const texts = reached && isRenewable(reached.limit) ? limitTexts(reached.limit, reached.limits) : null
+    if (texts === null) return false
+    const others = watchForEvents(store, session.id, this.view.seq)
+    const ringing = this.#ringLater()
+    const question = `${texts.used}. Go on for another ${texts.more}? y · n ›`
+    const said = await this.options.terminal.read(question, others.signal)
+    others.stop()
+    clearTimeout(ringing)
+    if (others.signal.aborted) return true
+    const reply = parseGoOn(said)
+    if (reply.type === 'message') this.options.typed.unshift(reply.text)
+    if (reply.type === 'no' && !this.#left) this.view.note('It stays here. Say "go on" for another run.')
+    if (reply.type !== 'yes') return false
+    const id = randomUUID()
+    this.#echoed.add(id)
+    await session.send(`Go on, for another ${texts.more}.`, { id, by: this.options.by })
+    return true
   }
 
   async #watch(stream: RunStream): Promise<Result> {
@@ -423,11 +464,21 @@ export class Chat implements ChatControl {
 
   async #allowMoney(pending: Pending): Promise<boolean> {
     this.view.note(pendingHead(pending))
-    const said = (await this.#read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
-    if (said === '') return false
-    const { callId, sessionId } = pending
-    await this.session?.decide({ callId, sessionId, allow: true, usd: Number(said), by: this.options.by })
-    return true
+    const again = dollarsAgain(pending.args)
+    const question =
+      again === null ? 'How many dollars more? (empty: later) ›' : `Go on for another $${again}? y · n · or an amount ›`
+    for (;;) {
+      const said = (await this.#read(question))?.trim() ?? ''
+      if (/^(n|no|)$/i.test(said)) return false
+      const usd = again !== null && /^(y|yes)$/i.test(said) ? again : Number(said.replace(/^\$/, ''))
+      if (!(usd > 0)) {
+        this.view.note(`Say ${again === null ? '' : 'y, n, or '}an amount in dollars, such as 0.50.`)
+        continue
+      }
+      const { callId, sessionId } = pending
+      await this.session?.decide({ callId, sessionId, allow: true, usd, by: this.options.by })
+      return true
+    }
   }
 
   async #answer({ callId, sessionId, args }: Pending): Promise<boolean> {
