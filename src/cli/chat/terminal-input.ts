@@ -39,6 +39,10 @@ export interface Terminal {
   read(question?: string, withdrawn?: AbortSignal): Promise<string | null>
   /** Shows a list with search and returns the value taken. Null: the person left the list, or the signal withdrew it. */
   pick(options: PickOptions, withdrawn?: AbortSignal): Promise<string | null>
+  /** Gives the terminal to another program, such as an editor, while `act` runs. */
+  lend<T>(act: () => T): T
+  /** Makes the terminal call for the person. A plain terminal cannot. */
+  ring(): void
   /** Restores the terminal. `gone`: the terminal does not exist any more. */
   close(gone?: boolean): void
 }
@@ -218,6 +222,21 @@ class RichTerminal implements Terminal {
     this.out.later()
   }
 
+  lend<T>(act: () => T): T {
+    this.out.lift()
+    this.#raw(false)
+    try {
+      return act()
+    } finally {
+      this.#raw(true)
+      this.out.draw()
+    }
+  }
+
+  ring(): void {
+    if (this.open) this.#tty.write('\u0007')
+  }
+
   #suspend(): void {
     this.out.lift()
     this.#raw(false)
@@ -296,6 +315,12 @@ class PlainTerminal implements Terminal {
       this.out.say('ask', fitLines(`There is no "${oneLine(typed, 80)}" in the list.`, columns))
     }
   }
+
+  lend<T>(act: () => T): T {
+    return act()
+  }
+
+  ring(): void {}
 
   close(gone = false): void {
     if (!this.open) return

@@ -2,14 +2,8 @@
 // The decision is on disk when the command ends; `resume` continues the session.
 import type { Pending, Rule, Sessions } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
-import {
-  parseCallArgs,
-  saveAlwaysRule,
-  rememberableRule,
-  ruleText,
-  hasVoted,
-  parseReply,
-} from '../present/ask-approval.ts'
+import { parseCallArgs, hasVoted, parseReply } from '../present/ask-approval.ts'
+import { saveAlwaysRule, rememberableRule, ruleText } from '../present/always-rule.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { withoutDriving } from '../state/without-driving.ts'
 import { oneLine, shownId } from '../../view/clean.ts'

@@ -41,6 +41,7 @@ const UNSEEN: Surface = {
   speak: () => {},
   hush: () => {},
   show: () => {},
+  rest: () => {},
 }
 
 /** The width of the column with the names of nodes. */

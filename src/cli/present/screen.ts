@@ -21,6 +21,8 @@ export interface Surface {
   hush(): void
   /** Sets the function that returns the redrawn part, called for every drawing; null stops redrawing. */
   show(moving: ((mark: string) => RedrawnPart) | null): void
+  /** Sets the function that returns the row above the input while nothing works. It is called for every drawing. */
+  rest(line: (() => string) | null): void
 }
 
 /** Rows of text, and the position of the cursor in them. */
@@ -50,6 +52,7 @@ export class Screen implements Surface {
   /** The rows drawn now, and the cursor in them. */
   #drawn: DrawnRows = BLANK
   #moving: ((mark: string) => RedrawnPart) | null = null
+  #rest: (() => string) | null = null
   #frame = 0
   #spin: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
@@ -100,6 +103,11 @@ export class Screen implements Surface {
     this.#moving = moving
     if (this.#spin) clearInterval(this.#spin)
     this.#spin = moving === null ? null : setInterval(this.#turn, FRAME_MS)
+    this.later()
+  }
+
+  rest(line: (() => string) | null): void {
+    this.#rest = line
     this.later()
   }
 
@@ -186,7 +194,8 @@ export class Screen implements Surface {
     return { rows: [...kept, ...typed], row: kept.length + drawn.row - from, column: drawn.column }
   }
 
-  #rowsOf({ calls, status }: RedrawnPart): readonly string[] {
+  #rowsOf({ calls, status: working }: RedrawnPart): readonly string[] {
+    const status = working ?? (this.#input ? (this.#rest?.() ?? null) : null)
     const said = (this.#prose?.open ?? []).flatMap((row) => modelRows(row, this.columns))
     const isFirst = this.#last === null && said.length === 0
     return [
@@ -251,6 +260,8 @@ export class PlainLines implements Surface {
   }
 
   show(): void {}
+
+  rest(): void {}
 
   /** Writes text as it is. The next line begins below it. */
   put(text: string): void {

@@ -187,6 +187,7 @@ const NOT_ITS_OWN = [
   'tracing',
   'results',
   'context',
+  'bell',
 ] as const
 
 type NarrowingFiles = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }
