@@ -20,6 +20,7 @@ import { flowOf } from './workflow-files.ts'
 import { holdHooks } from './hold-hooks.ts'
 import { addMemory } from './folder-memory.ts'
 import { parsePatienceMs } from '../present/outage.ts'
+import { isEventStream, printEventsDuring } from '../present/output-format.ts'
 import type { CommandContext } from './command-context.ts'
 import { PROGRAM } from './own-program.ts'
 import { quoteText } from '../present/call-preview.ts'
@@ -165,10 +166,12 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
       const printPlanned = isScript ? printScriptResult : isReport ? printReportResult : printFlowResult
       const print = planned ? printPlanned : printResult
       const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
-      const exit = await print(result, { json, quiet, told: view.told, folder, below: waiting })
+      const showing = { json, stream: isEventStream(call), quiet, told: view.told, folder, below: waiting }
+      const exit = await print(result, showing)
       return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
     }
-    if (outcome === null) return report(await driveAtTerminal(run))
+    const printed = { store, session, after }
+    if (outcome === null) return report(await printEventsDuring(call, printed, () => driveAtTerminal(run)))
     const { printPursuit, pursueInRounds } = await import('../present/pursuit-run.ts')
     const driveRound = (from: number) => driveAtTerminal({ ...run, input: undefined, after: from })
     const task = { description: input ?? '', ...outcome }
