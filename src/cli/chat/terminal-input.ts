@@ -13,8 +13,18 @@ import {
   pressKey,
   type Prompt,
 } from './edit-line.ts'
-import { PlainLines, Screen, type Surface } from '../present/screen.ts'
-import { wrapText } from '../present/terminal-text.ts'
+import {
+  drawPicking,
+  numberedLines,
+  openPicking,
+  type PickOptions,
+  type Picking,
+  pressPickKey,
+  typedChoice,
+} from './picker.ts'
+import { type DrawnRows, PlainLines, Screen, type Surface } from '../present/screen.ts'
+import { fitLines, wrapText } from '../present/terminal-text.ts'
+import { oneLine } from '../../view/clean.ts'
 
 export interface Terminal {
   readonly out: Surface
@@ -27,6 +37,8 @@ export interface Terminal {
    * cancelled, or the signal withdrew the question.
    */
   read(question?: string, withdrawn?: AbortSignal): Promise<string | null>
+  /** Shows a list with search and returns the value taken. Null: the person left the list, or the signal withdrew it. */
+  pick(options: PickOptions, withdrawn?: AbortSignal): Promise<string | null>
   /** Restores the terminal. `gone`: the terminal does not exist any more. */
   close(gone?: boolean): void
 }
@@ -59,9 +71,12 @@ const PROMPT = '› '
 const PASTE_ON = '\u001b[?2004h'
 const PASTE_OFF = '\u001b[?2004l'
 
-/** `before`: the read that the question interrupted. It continues after the answer. */
+/** `before`: the read that the question or the list interrupted. It continues after the answer. */
 type PendingRead = {
   readonly question: boolean
+  readonly prompt: Prompt
+  /** The open list; null where a line is read. */
+  picking: Picking | null
   readonly done: (text: string | null) => void
   readonly draft: InputLine
   readonly before: PendingRead | null
@@ -75,7 +90,6 @@ class RichTerminal implements Terminal {
   readonly #options: TerminalOptions
   #line: InputLine = EMPTY_LINE
   readonly #usual: Prompt
-  #prompt: Prompt
   #reading: PendingRead | null = null
   /** Text that was typed and is not inserted yet. */
   #typed = ''
@@ -86,9 +100,8 @@ class RichTerminal implements Terminal {
     this.#in = input
     this.#tty = tty
     this.#options = options
-    this.out = new Screen(tty, { colours, input: (columns) => drawLine(this.#prompt, this.#line, columns) })
+    this.out = new Screen(tty, { colours, input: (columns) => this.#drawInput(columns) })
     this.#usual = { text: PROMPT, paint: this.out.paint.cyan }
-    this.#prompt = this.#usual
     emitKeypressEvents(input)
     this.#raw(true)
     input.on('keypress', this.#key).on('end', options.ears.gone).on('error', options.ears.gone)
@@ -97,16 +110,29 @@ class RichTerminal implements Terminal {
   }
 
   read(question?: string, withdrawn?: AbortSignal): Promise<string | null> {
-    if (withdrawn?.aborted) return Promise.resolve(null)
+    const prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.out.paint.bold }
+    return this.#begin({ question: question !== undefined, prompt, picking: null }, withdrawn)
+  }
+
+  pick(options: PickOptions, withdrawn?: AbortSignal): Promise<string | null> {
+    return this.#begin({ question: true, prompt: this.#usual, picking: openPicking(options) }, withdrawn)
+  }
+
+  #begin(asked: Pick<PendingRead, 'question' | 'prompt' | 'picking'>, withdrawn?: AbortSignal): Promise<string | null> {
+    if (withdrawn?.aborted || !this.open) return Promise.resolve(null)
     return new Promise((done) => {
-      const draft = this.#line
-      const reading = { question: question !== undefined, done, draft, before: this.#reading }
+      const reading: PendingRead = { ...asked, done, draft: this.#line, before: this.#reading }
       this.#reading = reading
       withdrawn?.addEventListener('abort', () => this.#withdraw(reading), { once: true })
-      if (question !== undefined) this.#line = EMPTY_LINE
-      this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.out.paint.bold }
+      if (asked.question) this.#line = EMPTY_LINE
       this.out.later()
     })
+  }
+
+  #drawInput(columns: number): DrawnRows {
+    const { picking, prompt } = this.#reading ?? { picking: null, prompt: this.#usual }
+    if (picking) return drawPicking(picking, this.out.paint, columns, this.out.rows)
+    return drawLine(prompt, this.#line, columns)
   }
 
   close(gone = false): void {
@@ -145,10 +171,18 @@ class RichTerminal implements Terminal {
   }
 
   #press(key: KeyPress): void {
+    if (this.#reading?.picking) return this.#pressPick(this.#reading, this.#reading.picking, key)
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
     const [line, deed] = pressKey(this.#line, key, known)
     this.#line = line
     if (deed) this.#do(deed)
+  }
+
+  #pressPick(reading: PendingRead, picking: Picking, key: KeyPress): void {
+    const [next, end] = pressPickKey(picking, key)
+    reading.picking = next
+    if (end) this.#answer(end.value)
+    else if (key.ctrl && key.name === 'l') this.out.clear()
   }
 
   #do(deed: KeyAction): void {
@@ -174,7 +208,6 @@ class RichTerminal implements Terminal {
     if (!reading) return
     this.#reading = reading.before
     if (reading.question) this.#line = reading.draft
-    this.#prompt = this.#usual
     reading.done(text)
   }
 
@@ -238,7 +271,7 @@ class PlainTerminal implements Terminal {
   }
 
   read(question?: string, withdrawn?: AbortSignal): Promise<string | null> {
-    if (withdrawn?.aborted) return Promise.resolve(null)
+    if (withdrawn?.aborted || !this.open) return Promise.resolve(null)
     const prompt = question === undefined ? '> ' : `${question} `
     this.out.put(prompt)
     return new Promise((done) => {
@@ -248,6 +281,20 @@ class PlainTerminal implements Terminal {
         once: true,
       })
     })
+  }
+
+  async pick(options: PickOptions, withdrawn?: AbortSignal): Promise<string | null> {
+    const { columns } = this.out
+    this.out.say(
+      'ask',
+      [oneLine(options.title), ...numberedLines(options)].map((row) => fitLines(row, columns)).join('\n'),
+    )
+    for (;;) {
+      const typed = (await this.read('The number or the name (empty: none)', withdrawn))?.trim() ?? ''
+      const value = typed === '' ? null : typedChoice(options, typed)
+      if (value !== undefined) return value
+      this.out.say('ask', fitLines(`There is no "${oneLine(typed, 80)}" in the list.`, columns))
+    }
   }
 
   close(gone = false): void {

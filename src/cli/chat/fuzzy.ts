@@ -1,0 +1,76 @@
+// Fuzzy search over names, paths and titles: the letters of the query in their order, starts of words first. Pure.
+
+/** A text to search in, prepared once. */
+export type SearchText = { readonly lower: string; readonly starts: Uint8Array; readonly base: number }
+
+export function searchTextOf(text: string): SearchText {
+  const lower = text.toLowerCase()
+  const starts = new Uint8Array(lower.length)
+  for (let at = 0; at < lower.length; at += 1) if (isWordStart(text, at)) starts[at] = 1
+  return { lower, starts, base: lower.replace(/\/$/, '').lastIndexOf('/') + 1 }
+}
+
+/** A word begins after a character that is neither letter nor digit, and at a capital after a small letter. */
+function isWordStart(text: string, at: number): boolean {
+  const here = text.charCodeAt(at)
+  if (!isWordCode(here)) return false
+  if (at === 0) return true
+  const before = text.charCodeAt(at - 1)
+  return !isWordCode(before) || (isCapital(here) && !isCapital(before))
+}
+
+const isCapital = (code: number): boolean => code >= 65 && code <= 90
+const isWordCode = (code: number): boolean =>
+  (code >= 48 && code <= 57) || isCapital(code) || (code >= 97 && code <= 122) || code > 127
+
+/** Each row of ranks is this far apart, so that the length of a text decides only between equals. */
+const RANK = 100_000
+
+/**
+ * How well a lower-case query fits: the lower, the better. Null: it does not fit. Best are queries whose letters go on
+ * from starts of words (`edl` in `edit-line`), then queries that stand in the text, then letters in their order.
+ */
+export function fuzzyRank(query: string, { lower, starts, base }: SearchText): number | null {
+  if (query === '') return Math.min(lower.length, RANK - 1)
+  const length = Math.min(lower.length, RANK - 1)
+  const start = query.includes('/') ? 0 : base
+  if (lower.startsWith(query, start)) return length
+  if (!hasInOrder(query, lower)) return null
+  if (goesByWords(query, lower, starts, start, start)) return RANK + length
+  if (goesByWords(query, lower, starts, start, lower.length)) return 2 * RANK + length
+  if (start > 0 && goesByWords(query, lower, starts, 0, lower.length)) return 3 * RANK + length
+  const found = lower.lastIndexOf(query)
+  if (found >= start) return 4 * RANK + length
+  return (found >= 0 ? 5 : 6) * RANK + length
+}
+
+function hasInOrder(query: string, lower: string): boolean {
+  let at = -1
+  for (const letter of query) {
+    at = lower.indexOf(letter, at + 1)
+    if (at < 0) return false
+  }
+  return true
+}
+
+/** True if the query begins at a start of a word and goes on either with the next letter or at another start. */
+function goesByWords(query: string, lower: string, starts: Uint8Array, from: number, last: number): boolean {
+  const letter = query[0] ?? ''
+  let left = TRIES_MAX
+  const goesOn = (done: number, at: number): boolean => {
+    if (done === query.length) return true
+    left -= 1
+    if (left < 0) return false
+    const wanted = query[done] ?? ''
+    if (lower[at] === wanted && goesOn(done + 1, at + 1)) return true
+    for (let next = lower.indexOf(wanted, at + 1); next >= 0 && left > 0; next = lower.indexOf(wanted, next + 1))
+      if (starts[next] === 1 && goesOn(done + 1, next + 1)) return true
+    return false
+  }
+  for (let at = lower.indexOf(letter, from); at >= 0 && at <= last && left > 0; at = lower.indexOf(letter, at + 1))
+    if (starts[at] === 1 && goesOn(1, at + 1)) return true
+  return false
+}
+
+/** How many letters are tried for one text, so that a text of one letter costs no more than a name. */
+const TRIES_MAX = 200
