@@ -27,6 +27,7 @@ import { quoteText } from '../present/call-preview.ts'
 import { outputStyle, terretCommand, warn } from '../present/print.ts'
 import { type FolderSetup, readSetup, type SetupFlags } from './folder-setup.ts'
 import { trustFolder } from './trusted-folders.ts'
+import { startFolder } from './workspace.ts'
 import { openProgress } from '../present/run-progress.ts'
 import { isWorkflowAgent, workflowOfAgent } from './workflow-agents.ts'
 
@@ -45,7 +46,7 @@ export async function readCommandSetup(
   agent?: string,
 ): Promise<FolderSetup> {
   if (call.is('trust')) trustFolder(place.home, folder)
-  const setup = await readSetup(place.home, folder, setupFlagsOf(call))
+  const setup = await readSetup(place.home, folder, { ...setupFlagsOf(call), start: startFolder(folder) })
   // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
   const silent = call.is('quiet') || workflowOfAgent(agent) === 'report'
   if (!silent) for (const note of setup.notes) warn(clean(note))
