@@ -16,7 +16,9 @@ import { callSubject } from './chat-calls.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
-import { fitLines, modelText } from '../present/terminal-text.ts'
+import { fitLines } from '../present/terminal-text.ts'
+import { loadMarkdown } from '../present/markdown.ts'
+import { modelText } from '../present/markdown-stream.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
@@ -293,6 +295,7 @@ export class Chat implements ChatControl {
 
   async #watch(stream: RunStream): Promise<Result> {
     const { view } = this
+    await loadMarkdown()
     this.#works = true
     view.begin()
     try {
@@ -369,7 +372,7 @@ export class Chat implements ChatControl {
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
     const { columns } = terminal.out
     const choice = (text: string, at: number): string => fitLines(`  ${at + 1} ${oneLine(text)}`, columns)
-    terminal.out.say('ask', [modelText(asked, columns), ...offered.map(choice)].join('\n'))
+    terminal.out.say('ask', [modelText(asked, terminal.out.style), ...offered.map(choice)].join('\n'))
     const fields = fieldsIn(args)
     const filled = fields.length === 0 ? null : await this.#fill(fields)
     if (fields.length > 0 && filled === null) return false

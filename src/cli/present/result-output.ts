@@ -44,7 +44,7 @@ export async function printResult(result: Result, options: PrintOptions): Promis
   else {
     // For a halted run the text is the cause, which the last lines print.
     const said = (result.status === 'halted' ? result.said : result.text).trim()
-    if (said !== '') printModelText(said)
+    if (said !== '') await printModelText(said)
     if (!options.quiet || result.stopReason !== 'end_turn')
       for (const line of await endLines(result, options)) warn(line)
   }
@@ -114,7 +114,7 @@ export async function printFlowResult(
 ): Promise<number> {
   if (options.json) printJson(resultJson(result, said))
   else {
-    if (said !== '') printModelText(said)
+    if (said !== '') await printModelText(said)
     if (!options.quiet || result.status !== 'completed') for (const line of await endLines(result, options)) warn(line)
   }
   return exitForResult(result)
