@@ -8,6 +8,7 @@ import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
 import type { Surface } from '../present/screen.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { loadMarkdown } from '../present/markdown.ts'
 import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
@@ -184,6 +185,7 @@ async function greetPerson({ view, session, options }: Chat, { store }: CommandC
   for (const note of setup.notes) view.note(clean(note))
   view.note('/help shows what there is. Ctrl-D leaves.')
   if (!session) return
+  await loadMarkdown()
   const events = await readAllEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
   view.seq = events.at(-1)?.seq ?? 0

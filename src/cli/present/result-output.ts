@@ -46,7 +46,7 @@ export async function printResult(result: Result, options: PrintOptions): Promis
   else {
     // For a halted run the text is the cause, which the last lines print.
     const said = (result.status === 'halted' ? result.said : result.text).trim()
-    if (said !== '') printModelText(said)
+    if (said !== '') await printModelText(said)
     if (!options.quiet || result.stopReason !== 'end_turn')
       for (const line of await endLines(result, options)) warn(line)
   }
@@ -116,7 +116,7 @@ export async function printFlowResult(
 ): Promise<number> {
   if (options.json) printJson(resultJson(result, options, said))
   else {
-    if (said !== '') printModelText(said)
+    if (said !== '') await printModelText(said)
     if (!options.quiet || result.status !== 'completed') for (const line of await endLines(result, options)) warn(line)
   }
   return exitForResult(result)

@@ -159,6 +159,7 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     const tools = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
     const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
     const view = openProgress(process.stderr, { tools, ...found }, quiet || json)
+    await view.load()
     ear.hear = (line) => view.hear(line)
     // A workflow asks about its result, so all of it is shown before the decision.
     const shown = { view, whole: planned, after, input, asks: !json, by: actorName(call), kept: [] }
