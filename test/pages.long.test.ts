@@ -22,7 +22,11 @@ it.each(['concepts'])('B-DOC-1: the programs of the guide %s run as written, and
 
 function printedBy(command: string, folder: string): string {
   const [, ...args] = command.split(' ')
-  const { signal, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', timeout: 60_000 })
+  const { signal, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
   return `${stdout}${stderr}${signal === 'SIGKILL' ? 'Killed\n' : ''}`
 }
 
