@@ -21,7 +21,7 @@ export function configurationPage(): string {
 
 Every setting of \`config.json\`, which the command line reads: its form and what it is for.
 
-The file is one JSON object, at \`$XDG_CONFIG_HOME/terret/config.json\`, else \`~/.config/terret/config.json\`. A setting that is not known or not valid is refused, with the file and the field. [The guide](../guide/cli.md#the-configuration) has a whole file, and says [what the file of a folder may do](../guide/cli.md#trust). A library has no configuration file: [\`HarnessOptions\`](api/terret-harness.md) has what these settings set.
+The file is one JSON object, at \`$XDG_CONFIG_HOME/terret/config.json\`, else \`~/.config/terret/config.json\`. A setting that is not known or not valid is refused, with the file and the field. [The guide](../guide/cli.md#the-configuration) has a whole file, and says [what the file of a folder may do](../guide/cli.md#trust). A library has no configuration file: what these settings set are options of the harness there.
 
 ${index.join(' · ')}
 
