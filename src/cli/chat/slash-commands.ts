@@ -23,9 +23,11 @@ import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
 import type { Harness, Pending, SessionHandle } from '../../index.ts'
+import type { MenuRow } from './menu.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
+import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 
@@ -68,12 +70,12 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   quit: slashCommand('', 'leave; the session stays', true, (chat) => chat.leave()),
 }
 
-/** The slash commands that begin with this text. */
-export function slashCompletions(text: string): readonly string[] {
+/** The slash commands that begin with this text, with their help. */
+export function slashMenu(text: string): readonly MenuRow[] {
   if (!/^\/\w*$/.test(text)) return []
-  return Object.keys(COMMANDS)
-    .map((name) => `/${name}`)
-    .filter((name) => name.startsWith(text))
+  return Object.entries(COMMANDS)
+    .filter(([name]) => `/${name}`.startsWith(text))
+    .map(([name, { words, says }]) => ({ value: `/${name}`, detail: words === '' ? says : `${words}  ${says}` }))
 }
 
 export async function runSlashCommand(chat: ChatControl, text: string, busy: boolean): Promise<void> {
@@ -141,6 +143,23 @@ async function showCall({ options: { terminal, place }, view }: ChatControl, wor
     'note',
     [...paintRows(shown.rows, terminal.out.paint), ...(more === null ? others : [more])].join('\n'),
   )
+}
+
+/** How many of the last calls are shown in full. */
+const EXPANDED_MAX = 20
+
+/** The last calls of the chat in full, with their arguments and results, as rows for the pager. */
+export async function expandCalls({
+  options: { terminal, place },
+  view,
+}: Pick<ChatControl, 'options' | 'view'>): Promise<readonly string[]> {
+  const { columns, paint } = terminal.out
+  const rows: string[] = []
+  for (const call of view.calls.all.slice(-EXPANDED_MAX)) {
+    const shown = unfoldCall(call, await loadCallTexts(call, place), { columns, rows: Number.POSITIVE_INFINITY })
+    rows.push(...paintRows(shown.rows, paint).flatMap((row) => row.split('\n')), '')
+  }
+  return rows
 }
 
 /**
@@ -335,7 +354,7 @@ function showModel({ options: { models }, view }: ChatControl): void {
   )
 }
 
-const MODES = {
+export const MODES = {
   plan: 'only looks',
   ask: 'asks before changes',
   auto: 'writes in this folder unasked; the rest as each tool asks',
@@ -385,7 +404,8 @@ function argsFor(words: readonly string[], flags: Readonly<Record<string, string
 export type ChatOptions = {
   readonly place: CommandContext
   readonly harness: Harness
-  readonly setup: FolderSetup
+  /** The mode changes while the chat goes on. */
+  readonly setup: Omit<FolderSetup, 'mode'> & { mode: Mode }
   readonly models: readonly string[]
   /** The agent of a new session. Absent: the default agent of the folder. */
   readonly agent?: string

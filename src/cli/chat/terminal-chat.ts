@@ -14,13 +14,22 @@ import {
 } from '../present/ask-approval.ts'
 import { callSubject } from './chat-calls.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
-import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
+import {
+  expandCalls,
+  MODES,
+  runSlashCommand,
+  type ChatOptions,
+  type ChatEnd,
+  type ChatControl,
+} from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { fitLines, modelText } from '../present/terminal-text.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
 import { exitForError, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
+import type { Mode } from '../state/config.ts'
+import { readSetup } from '../state/folder-setup.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
 import { WAITS_MS } from '../present/outage.ts'
@@ -58,6 +67,8 @@ export class Chat implements ChatControl {
   #closing: Promise<void> | null = null
   #warned = false
   #exit: number = EXIT.ok
+  /** The mode for which the harness offers its tools. */
+  readonly #offeredMode: Mode
   /** The last answer covers more than its call, so the other pending calls are checked again. */
   #wide = false
 
@@ -65,6 +76,7 @@ export class Chat implements ChatControl {
     this.options = options
     this.session = session
     this.#left = !options.terminal.open
+    this.#offeredMode = options.setup.mode
     this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
@@ -94,6 +106,7 @@ export class Chat implements ChatControl {
       this.#enters = true
       await this.#guarded(() => this.#entered(text))
       this.#enters = false
+      await this.#guarded(() => this.#offerMode())
       if (this.requestedEnd === null) await this.#look()
     }
     await this.#closing
@@ -172,24 +185,76 @@ export class Chat implements ChatControl {
 
   /** Ctrl-C stops the run. A second Ctrl-C leaves the chat. */
   interrupt(): void {
-    const { session } = this
     // Leaving takes too long, so exit at once.
     if (this.#left) process.exit(EXIT.interrupted)
-    if (this.#works && session && !this.#stopping) {
-      this.#stopping = true
-      this.view.stopping()
-      void this.#guarded(() =>
-        session.interrupt('stop', { by: this.options.by }).catch((error: unknown) => {
-          if (!isDiskFull(error)) throw error
-          this.view.note(STOPPED_BY_FULL_DISK)
-          this.leave()
-        }),
-      )
-    } else if (this.#works || this.#warned) this.leave()
+    if (this.#works && !this.#stopping) this.stop()
+    else if (this.#works || this.#warned) this.leave()
     else {
       this.#warned = true
       this.view.note('Ctrl-C once more leaves, and so does Ctrl-D.')
     }
+  }
+
+  /** Stops the run, and never leaves. True if a run was there to be stopped. */
+  stop(): boolean {
+    const { session } = this
+    if (!this.#works || !session) return false
+    if (this.#stopping) return true
+    this.#stopping = true
+    this.view.stopping()
+    void this.#guarded(() =>
+      session.interrupt('stop', { by: this.options.by }).catch((error: unknown) => {
+        if (!isDiskFull(error)) throw error
+        this.view.note(STOPPED_BY_FULL_DISK)
+        this.leave()
+      }),
+    )
+    return true
+  }
+
+  /** The next mode that the folder allows. A run that works follows it from its next call on. */
+  nextMode(): void {
+    void this.#guarded(async () => {
+      const { setup, terminal } = this.options
+      const wanted = NEXT_MODE[setup.mode]
+      const { mode: allowed } = await readSetup(setup.home, setup.folder, { mode: wanted })
+      const next = allowed === wanted ? wanted : wanted === 'auto' ? 'plan' : setup.mode
+      if (next === setup.mode) return this.view.note(`  This folder allows only the mode ${setup.mode}.`)
+      const isOffered = next !== 'plan' && this.#offeredMode !== 'plan'
+      if (!this.#isBusy && !isOffered) return terminal.enter(`/mode ${next}`)
+      setup.mode = next
+      const isLater = this.#offeredMode === 'plan' ? ', once this has come to an end' : ''
+      this.view.note(`  mode ${next}: ${MODES[next]}${isLater}`)
+    })
+  }
+
+  /** The last calls in full, on a screen of their own. */
+  expand(): void {
+    void this.#guarded(async () => {
+      const rows = await expandCalls(this)
+      if (rows.length === 0) this.view.note('There was no call in this session yet.')
+      else this.options.terminal.page(rows)
+    })
+  }
+
+  hasQueued = false
+  hasRunning = false
+  background(): void {}
+  unqueue(): Promise<string | null> {
+    return Promise.resolve(null)
+  }
+
+  get #isBusy(): boolean {
+    return this.#works || this.#follows || this.#enters
+  }
+
+  /** A harness fixes its tools when it is made, so a change from or to `plan` needs another one. */
+  async #offerMode(): Promise<void> {
+    const { mode } = this.options.setup
+    if (this.requestedEnd !== null || this.#left || mode === this.#offeredMode) return
+    if (mode !== 'plan' && this.#offeredMode !== 'plan') return
+    if (this.session && (await this.#waits(this.session.id))) return
+    this.requestedEnd = { type: 'mode', mode }
   }
 
   /** Leaves the chat. A running session is released as it is. */
@@ -481,6 +546,9 @@ export class Chat implements ChatControl {
     return this.session && `Go on with: ${terretCommand`interactive ${this.session.id}`}`
   }
 }
+
+/** The order in which Shift-Tab goes through the modes. */
+const NEXT_MODE = { ask: 'auto', auto: 'plan', plan: 'ask' } as const
 
 function pendingKey({ sessionId, callId, digest = '' }: Pending): string {
   return `${sessionId} ${callId} ${digest}`

@@ -54,6 +54,8 @@ export class Screen implements Surface {
   #spin: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
   #isClosed = false
+  /** Another program or another screen has the terminal. */
+  #isHeld = false
 
   constructor(out: NodeJS.WriteStream, { colours, input }: ScreenOptions) {
     this.paint = createPaint(colours)
@@ -116,7 +118,7 @@ export class Screen implements Surface {
 
   readonly draw = (): void => {
     this.#settle()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#isHeld) return
     if (!this.#input && !this.#moving) return this.lift()
     const drawn = this.#laid(this.#moving?.(FRAMES[this.#frame] ?? '') ?? NOTHING)
     const { rows, row, column } = drawn
@@ -125,6 +127,12 @@ export class Screen implements Surface {
     this.#out.write(`${HIDE}${text}${place}${SHOW}`)
     this.#above = ''
     this.#drawn = drawn
+  }
+
+  /** While it is held nothing is drawn, and what is said waits. */
+  hold(on: boolean): void {
+    this.#isHeld = on
+    if (!on) this.draw()
   }
 
   #settle(): void {
