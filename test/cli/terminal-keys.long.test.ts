@@ -1,8 +1,9 @@
 // The keys of the chat in a real terminal.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { noBubblewrap } from '../tools/box.ts'
 import { stageOfEach } from './scripted.ts'
 import { noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
 
@@ -204,5 +205,82 @@ describe.skipIf(noTmux)('the keys of a chat', { timeout: 120_000 }, () => {
     seen.keys('C-u')
     seen.keys('C-d')
     await seen.until(/\$$/)
+  })
+
+  it('B-CLI-341: @file attaches what the tool read gives, and what is refused or unknown is no harm', async () => {
+    stage.write('work/notes.txt', 'one\ntwo\nthree\n')
+    stage.write('work/my notes.txt', 'four\n')
+    stage.write('work/locked.txt', 'not for models\n')
+    stage.write('outside.txt', 'not here\n')
+    const policy = { rules: [{ effect: 'deny', tool: 'read', path: 'locked.txt', reason: 'It is locked.' }] }
+    const file = stage.write('policy.json', JSON.stringify(policy))
+    await scriptedBy(['Seen.'], { approvals: { policy: file } })
+    const seen = await chat()
+    seen.enter('See @notes.txt, no: @notes.txt @"my notes.txt" @locked.txt @../outside.txt @nobody ana@example.com')
+    await seen.until(/Seen\.[\s\S]*\n›$/)
+    expect(seen.text()).toMatch(/\+ notes\.txt · 3 lines\n\s+\+ my notes\.txt · 1 line\n/)
+    expect(seen.text()).toMatch(/@locked\.txt: [^\n]*denied[^\n]*/)
+    expect(seen.text()).toContain('@../outside.txt: ')
+    expect(sent(0)).toContain('1\\tone\\n2\\ttwo')
+    expect(sent(0)).toContain('1\\tfour')
+    expect(sent(0)).not.toContain('not for models')
+    expect(sent(0)).not.toContain('not here')
+  })
+
+  it('B-CLI-342: a picture is attached by @ and by a paste of its path; what is no picture is said in one line', async () => {
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    writeFileSync(join(stage.folder, 'dot.png'), png)
+    writeFileSync(join(stage.folder, 'my dot.png'), png)
+    stage.write('work/text.png', 'no picture')
+    await scriptedBy(['A dot.'])
+    const seen = await chat()
+    seen.type('See @dot.png @text.png ')
+    seen.paste(`'${join(stage.folder, 'my dot.png')}'`)
+    await seen.until(/› See @dot\.png @text\.png \[my dot\.png · \d+ bytes\]$/)
+    seen.keys('Enter')
+    await seen.until(/A dot\.[\s\S]*\n›$/)
+    expect(seen.text()).toMatch(
+      /\+ dot\.png · \d+ bytes\n\s+@text\.png: It is no picture[^\n]*\n\s+\+ my dot\.png · \d+ bytes/,
+    )
+    expect(sent(0).split(png.toString('base64'))).toHaveLength(3)
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-CLI-343: ! runs a command in the sandbox, and the next message tells what it printed, once',
+    async () => {
+      await scriptedBy(['I see.', 'And now.'], { bash: { risk: 'strict' } })
+      const seen = await chat()
+      seen.enter('!echo one; echo two >&2; touch ../no; exit 3')
+      await seen.until(/✗ exit 3[\s\S]*\n›$/)
+      expect(seen.text()).toMatch(/\n {2}one\n {2}two\n/)
+      expect(existsSync(join(stage.folder, '..', 'no'))).toBe(false)
+      seen.enter('What was that?')
+      await seen.until(/I see\.[\s\S]*tokens\n[\s\S]*\n›$/)
+      expect(sent(0)).toMatch(/I ran this command[^"]*echo one[^"]*\\none\\ntwo[^"]*exit code 3/)
+      seen.enter('!sleep 60; echo late')
+      await seen.until('! sleep 60; echo late · Esc stops')
+      seen.keys('Escape')
+      await seen.until(/✗ [^\n]*\n[\s\S]*✗ [^\n]*\n[\s\S]*\n›$/)
+      seen.enter('!')
+      await seen.until('Write a command after the "!"')
+      expect(provider.chaos?.requests).toHaveLength(1)
+      seen.enter('Again.')
+      await seen.until(/And now\.[\s\S]*\n›$/)
+      expect(sent(1).split('echo one; echo two')).toHaveLength(2)
+    },
+  )
+
+  it('B-CLI-343: ! is refused where bash is off, and in the mode plan', async () => {
+    const seen = await chat('--model offline:any')
+    seen.enter('!echo one')
+    await seen.until(/Commands are off here[^\n]*\n[\s\S]*›$/)
+    await seen.close()
+    stage.configure({ model: 'offline:any', bash: { risk: 'strict' }, mode: 'plan' })
+    const planned = await chat()
+    planned.enter('!echo one')
+    await planned.until(/Tool "bash" refuses this call here\.[\s\S]*›$/)
   })
 })

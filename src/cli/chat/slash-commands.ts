@@ -103,7 +103,9 @@ function showHelp({ options: { terminal }, view }: ChatControl): void {
   })
   const keys = [
     '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
-    '  What you enter while it works is told to it at its next step. Ctrl-C stops it. Ctrl-D leaves.',
+    '  What you enter while it works is told to it at its next step; ↑ takes it back. Esc or Ctrl-C stops it. Ctrl-D leaves.',
+    '  @ attaches a file or a picture · ! runs a command in the sandbox · Shift-Tab changes the mode · Esc Esc goes back',
+    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-L draws anew · Ctrl-Z suspends',
   ]
   terminal.out.say('note', rows.join('\n'))
   for (const each of keys) view.note(each)
@@ -417,6 +419,8 @@ export type ChatOptions = {
   readonly calls: ChatCalls
   /** Input that was entered and not read yet, in all modes. */
   readonly typed: string[]
+  /** What commands of the person printed, in all modes. It joins the next message. */
+  readonly told: string[]
   /** Rules saved since the harness got its policy. */
   readonly kept: KeptRule[]
   /** Adds an input to the history. */

@@ -13,9 +13,20 @@ import {
   NOTHING_KNOWN,
   pressKey,
   type Prompt,
+  replaceBack,
 } from './edit-line.ts'
 import { KeyDecoder, type KeyPress, LONE_ESC_MS } from './keys.ts'
-import { drawMenu, type Menu, menuFor, type MenuSources, moveInMenu, takeFromMenu, takesOnEnter } from './menu.ts'
+import {
+  drawMenu,
+  type Menu,
+  menuFor,
+  type MenuSources,
+  moveInMenu,
+  quotePath,
+  takeFromMenu,
+  takesOnEnter,
+} from './menu.ts'
+import { pastedPicture } from './pictures.ts'
 import { drawPage, openPager, type Pager, pressPageKey } from './pager.ts'
 import {
   drawPicking,
@@ -244,6 +255,11 @@ class RichTerminal implements Terminal {
     if (key.name !== 'escape') this.#escapes = 0
     if (this.#menu && this.#pressMenu(this.#menu, key)) return
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
+    const picture = key.name === 'paste' && !this.#reading?.question ? pastedPicture(key.sequence) : null
+    if (picture) {
+      this.#line = replaceBack(this.#line, this.#line.at, { text: `@${quotePath(picture.path)}`, shown: picture.shown })
+      return
+    }
     const [line, deed] = pressKey(this.#line, key, known)
     this.#line = line
     this.#updateMenu()

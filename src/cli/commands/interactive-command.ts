@@ -114,6 +114,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
             terminal,
             calls,
             typed: seat.chat?.options.typed ?? [],
+            told: seat.chat?.options.told ?? [],
             kept: [],
             by: actorName(said),
             remember,
