@@ -55,7 +55,7 @@ describe.skipIf(noTmux)('the agents of a chat', { timeout: 120_000 }, () => {
     seen.enter('/look')
     await seen.until(/agent\.message[\s\S]*Allow it\?/)
     seen.enter('y')
-    await seen.until(/They wrote it\.[\s\S]*tokens\n\n›$/)
+    await seen.until(/They wrote it\.[\s\S]*tokens\n\n.*\n›$/)
     expect(seen.text()).toMatch(/✓ ~\d+\.0 subagent · completed/)
   })
 

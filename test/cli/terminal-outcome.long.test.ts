@@ -42,9 +42,9 @@ describe.skipIf(noTmux || noBubblewrap)('commands that fail', { timeout: 120_000
       /✗ bash .* exit 3 · 31 lines #1\n {4}┊ 25 lines before these\n[\s\S]* {4}│ oops\n[\s\S]*It failed\./,
     )
     expect(seen.text(true)).toContain('\u001b[31m✗')
-    await seen.until(/tokens\n\n›$/)
+    await seen.until(/tokens\n\n.*\n›$/)
     seen.enter('Again.')
-    await seen.until(/✓ bash seq -f .* · 1,200 lines #2[\s\S]*It went well\.[\s\S]*tokens\n\n›$/)
+    await seen.until(/✓ bash seq -f .* · 1,200 lines #2[\s\S]*It went well\.[\s\S]*tokens\n\n.*\n›$/)
     seen.enter('/quit')
     await seen.until('Go on with')
     seen.enter('clear; terret interactive --continue')
@@ -104,7 +104,7 @@ describe.skipIf(noTmux || noBubblewrap)('what was stopped', { timeout: 120_000 }
       /✗ bash .* stopped, output cut · 3 lines #1\n {4}│ part 1\n {4}│ part 2\n {4}│ part 3\n[\s\S]*Stopped\.[\s\S]*\n›$/,
     )
     seen.enter('And now?')
-    await seen.until(/I go on\.[\s\S]*tokens\n\n›$/)
+    await seen.until(/I go on\.[\s\S]*tokens\n\n.*\n›$/)
     const last = sent(chaos.requests.length - 1)
     for (const text of ['I think', 'kind=\\"cut\\"', 'part 3', 'The output is cut here.']) expect(last).toContain(text)
     seen.keys('C-d')

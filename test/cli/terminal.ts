@@ -28,6 +28,8 @@ export type Screen = {
   /** Everything shown so far; with `colours` as it was sent. */
   text(colours?: boolean): string
   resize(columns: number, rows: number): void
+  /** Resolves when the bell rang. */
+  rang(): Promise<void>
   /** The terminal is closed under whatever runs in it. Resolves when all of that has ended. */
   close(): Promise<void>
 }
@@ -88,6 +90,9 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     },
     until: (there) => until(text, there),
     text,
+    rang: async () => {
+      while (tmux('display-message', '-p', '#{window_bell_flag}').trim() !== '1') await pause()
+    },
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),
     close,
   }

@@ -3,12 +3,14 @@
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import { WindowFill, fillWithTokens } from '../../context/window-fill.ts'
 import type { ChatCalls } from './chat-calls.ts'
+import { isRenewable } from './reached-limit.ts'
+import { DOING_RANK, fitStatus, type StatusPart } from './status-line.ts'
 import type { RedrawnPart, Surface } from '../present/screen.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from '../present/presenter.ts'
 import { clipToWidth, cleanModelText, wrapText } from '../present/terminal-text.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { percentText } from '../../view/shown-text.ts'
-import { budgetText, INCOMPLETE_TEXTS } from '../present/result-output.ts'
+import { INCOMPLETE_TEXTS } from '../present/result-output.ts'
 import { ANSWER_CUT, isStoppedFailure } from '../present/outcome.ts'
 import { textOf } from '../../view/shown-text.ts'
 import { usdText } from '../../view/usd.ts'
@@ -48,6 +50,8 @@ export class ChatView implements EventRenderer {
   #fill = new WindowFill()
   /** The lines of the children that work. */
   children: (mark: string) => readonly string[] = () => []
+  /** The parts of the status row that are shown also while nothing works. */
+  status: () => readonly StatusPart[] = () => []
   readonly #window: number
 
   /** `window`: how many tokens the model takes; infinity if that is unknown. */
@@ -272,18 +276,24 @@ export class ChatView implements EventRenderer {
       ...queued,
     ]
     const status = [
-      this.#doing,
-      ...spendingTexts(this.#presenter.tokens, this.#presenter.cost),
-      ...this.#meter(),
-      ...(this.#isStopping ? [] : ['Ctrl-C stops']),
-    ].join(' · ')
-    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clipToWidth(status, columns - 2))}` }
+      { text: this.#doing, rank: DOING_RANK },
+      ...spendingTexts(this.#presenter.tokens, 0).map((text) => ({ text, rank: 3 })),
+      ...this.status(),
+      ...(this.#isStopping ? [] : [{ text: 'Ctrl-C stops', rank: DOING_RANK }]),
+    ]
+    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(fitStatus(status, columns - 2))}` }
+  }
+
+  /** How full the context is; null if that is not known. */
+  get context(): { readonly tokens: number; readonly window: number } | null {
+    const known = this.#fill.counted && Number.isFinite(this.#window)
+    return known ? { tokens: this.#fill.tokens, window: this.#window } : null
   }
 
   /** How full the context is, if that is known. */
   #meter(): readonly string[] {
-    const known = this.#fill.counted && Number.isFinite(this.#window)
-    return known ? [`ctx ${percentText(this.#fill.tokens, this.#window)}`] : []
+    const { context } = this
+    return context === null ? [] : [`ctx ${percentText(context.tokens, context.window)}`]
   }
 
   #warn(text: string): void {
@@ -341,7 +351,8 @@ function whyRunEnded(result: Result, told: string): string | null {
     case 'halted':
       return oneLine(result.reason, 600)
     case 'limit':
-      if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
+      // The chat asks about these, and the question says what was met.
+      if (result.limit === 'usd' || isRenewable(result.limit)) return null
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
       return `It goes on later by itself, when \`${terretCommand`worker`}\` runs; or now, if you say so.`

@@ -23,7 +23,11 @@ import {
   type ChatControl,
 } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
-import { clipToWidth, fitLines, modelText } from '../present/terminal-text.ts'
+import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
+import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
+import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { loadMarkdown } from '../present/markdown.ts'
+import { modelText } from '../present/markdown-stream.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
 import { oneLine, shownId, shownLine } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
@@ -31,7 +35,7 @@ import { exitForError, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts
 import type { Mode } from '../state/config.ts'
 import { readSetup } from '../state/folder-setup.ts'
 import { startSessionIn } from '../state/session-folders.ts'
-import { readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
+import { readAllEvents, readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { hiddenText, paintRows, previewCall } from '../present/call-preview.ts'
 import { terretCommand } from '../present/print.ts'
@@ -39,6 +43,8 @@ import { watchPending, withdrawnText } from '../present/watch-pending.ts'
 
 /** How often the log and the children are checked, because other processes may write too. */
 const LOOK_MS = 500
+/** How long a question waits before the terminal calls for the person. */
+const RING_MS = 10_000
 
 export class Chat implements ChatControl {
   readonly options: ChatOptions
@@ -73,16 +79,48 @@ export class Chat implements ChatControl {
   readonly #offeredMode: Mode
   /** The last answer covers more than its call, so the other pending calls are checked again. */
   #wide = false
+  /** As they were at the last look: they are shown in every drawing. */
+  #branch: string | null
+  /** The calls of the current questions. */
+  #waiting: readonly Pending[] = []
+  #spent = 0
 
   constructor(options: ChatOptions, session: SessionHandle | null) {
     this.options = options
     this.session = session
     this.#left = !options.terminal.open
     this.#offeredMode = options.setup.mode
+    this.#branch = readBranch(options.setup.folder)
     this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
     this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
+    this.view.status = () => statusParts(this.#status())
+    out.rest(this.#restRow)
+  }
+
+  readonly #restRow = (): string => {
+    const { paint, columns } = this.options.terminal.out
+    return paint.dim(fitStatus(this.view.status(), columns))
+  }
+
+  #status(): ChatStatus {
+    const { options, view, children } = this
+    const { setup, models, typed } = options
+    const { sessionUsd, treeUsd } = setup.settings.budget ?? {}
+    const limits = [sessionUsd, treeUsd].filter((usd) => usd !== undefined)
+    return {
+      model: models[0] ?? '',
+      mode: setup.mode,
+      folder: setup.folder,
+      home: setup.env['HOME'] ?? '',
+      branch: this.#branch,
+      context: view.context,
+      spent: this.#spent,
+      limitUsd: limits.length === 0 ? null : Math.min(...limits),
+      children: children.working.length,
+      queued: view.queued.size + typed.length,
+    }
   }
 
   /** Runs until the user leaves. Open work and open questions of the session come first. */
@@ -101,6 +139,8 @@ export class Chat implements ChatControl {
       if (tokens !== null) this.view.filled(tokens)
       if (card.status === 'requires_action' || card.due !== null || card.waits.length > 0) await this.goOn()
       else await this.look()
+      const isAtLimit = card.outcome === 'limit' && card.status !== 'requires_action'
+      if (isAtLimit) await this.#guarded(() => this.#goOnFromLimit())
     }
     while (!this.#left && this.requestedEnd === null) {
       const text = this.options.typed.shift() ?? (await this.options.terminal.read())
@@ -120,6 +160,7 @@ export class Chat implements ChatControl {
     const { session, view } = this
     if (this.#looks || this.#left || !session) return
     try {
+      this.#readBranch()
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
       await this.look()
@@ -129,6 +170,15 @@ export class Chat implements ChatControl {
       if (text !== this.#trouble) this.#showError(error)
       this.#trouble = text
     }
+  }
+
+  /** The person may have changed the branch in another terminal. */
+  #readBranch(): void {
+    const { setup, terminal } = this.options
+    const branch = readBranch(setup.folder)
+    if (branch === this.#branch) return
+    this.#branch = branch
+    terminal.out.rest(this.#restRow)
   }
 
   async look(): Promise<void> {
@@ -142,6 +192,7 @@ export class Chat implements ChatControl {
       // line.
       for (const child of await this.children.look(card))
         if (child.detached) options.terminal.out.say('call', childLine(child, paint, columns))
+      this.#spent = this.children.all.reduce((sum, { card: { cost } }) => sum + cost, card.cost)
     } finally {
       this.#looks = false
     }
@@ -412,6 +463,10 @@ export class Chat implements ChatControl {
         continue
       } else {
         view.ended(result)
+        if (result.status === 'limit' && (await this.#asksToGoOn(session))) {
+          stream = this.#rest(session)
+          continue
+        }
         const more = view.queued.size > 0 || this.#sent > view.seq
         if (!more || result.status === 'sleeping' || view.seq === before) return
       }
@@ -419,8 +474,43 @@ export class Chat implements ChatControl {
     }
   }
 
+  /** A chat that was left at the question asks it again. */
+  async #goOnFromLimit(): Promise<void> {
+    const { session } = this
+    if (!session || this.#left || this.view.settled > 0) return
+    if (await this.#asksToGoOn(session)) await this.#follow(() => this.#rest(session))
+  }
+
+  /** At a limit the person says whether it goes on. True if they allowed more, or if another process went on. */
+  async #asksToGoOn(session: SessionHandle): Promise<boolean> {
+    const { store } = this.options.place
+    const reached = limitAtEnd(await readAllEvents(store, session.id))
+    if (reached?.limit === 'usd') {
+      const budget = (await readPending(store, session.id)).find(isBudget)
+      return budget !== undefined && this.ask(budget)
+    }
+    const texts = reached && isRenewable(reached.limit) ? limitTexts(reached.limit, reached.limits) : null
+    if (texts === null) return false
+    const others = watchForEvents(store, session.id, this.view.seq)
+    const ringing = this.#ringLater()
+    const question = `${texts.used}. Go on for another ${texts.more}? y · n ›`
+    const said = await this.options.terminal.read(question, others.signal)
+    others.stop()
+    clearTimeout(ringing)
+    if (others.signal.aborted) return true
+    const reply = parseGoOn(said)
+    if (reply.type === 'message') this.options.typed.unshift(reply.text)
+    if (reply.type === 'no' && !this.#left) this.view.note('It stays here. Say "go on" for another run.')
+    if (reply.type !== 'yes') return false
+    const id = randomUUID()
+    this.#echoed.add(id)
+    await session.send(`Go on, for another ${texts.more}.`, { id, by: this.options.by })
+    return true
+  }
+
   async #watch(stream: RunStream): Promise<Result> {
     const { view } = this
+    await loadMarkdown()
     this.#works = true
     view.begin()
     try {
@@ -437,6 +527,8 @@ export class Chat implements ChatControl {
   async #decided(session: SessionHandle, result: Result): Promise<boolean> {
     const { setup, kept } = this.options
     if (await decideCovered({ session, setup, kept }, result)) return true
+    this.#waiting = result.pending.filter((each) => each.needs === 'approval' && !isBudget(each))
+    if (this.#waiting.length > 1) await this.#listWaiting()
     for (const pending of result.pending) {
       const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
       if (this.#left) return false
@@ -451,9 +543,22 @@ export class Chat implements ChatControl {
     return true
   }
 
+  /** All calls that wait, in a line each, so that the person sees what the first answer is about. */
+  async #listWaiting(): Promise<void> {
+    const { terminal, setup } = this.options
+    const { paint, columns } = terminal.out
+    const lines = this.#waiting.map(async (pending, at) => {
+      const { sum } = await previewCall(setup.folder, pending, { columns, rows: 1 })
+      return `  ${at + 1} ${[callSubject(pending), sum].filter((text) => text !== '').join(' · ')}`
+    })
+    const rows = (await Promise.all(lines)).map((line) => clipToWidth(line, columns))
+    terminal.out.say('ask', [paint.bold(`${rows.length} calls wait for you:`), ...rows].join('\n'))
+  }
+
   async ask(pending: Pending): Promise<boolean> {
     const { store } = this.options.place
     const watch = watchPending(store, pending)
+    const ringing = this.#ringLater()
     this.#withdrawn = watch.signal
     try {
       const isDecided = await this.#askOpen(pending)
@@ -468,7 +573,14 @@ export class Chat implements ChatControl {
       return true
     } finally {
       watch.stop()
+      clearTimeout(ringing)
     }
+  }
+
+  /** A question that is not answered soon is likely not seen. */
+  #ringLater(): NodeJS.Timeout | undefined {
+    const { setup, terminal } = this.options
+    return setup.settings.bell === false ? undefined : setTimeout(() => terminal.ring(), RING_MS)
   }
 
   async #askOpen(pending: Pending): Promise<boolean> {
@@ -483,11 +595,21 @@ export class Chat implements ChatControl {
 
   async #allowMoney(pending: Pending): Promise<boolean> {
     this.view.note(pendingHead(pending))
-    const said = (await this.#read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
-    if (said === '') return false
-    const { callId, sessionId } = pending
-    await this.session?.decide({ callId, sessionId, allow: true, usd: Number(said), by: this.options.by })
-    return true
+    const again = dollarsAgain(pending.args)
+    const question =
+      again === null ? 'How many dollars more? (empty: later) ›' : `Go on for another $${again}? y · n · or an amount ›`
+    for (;;) {
+      const said = (await this.#read(question))?.trim() ?? ''
+      if (/^(n|no|)$/i.test(said)) return false
+      const usd = again !== null && /^(y|yes)$/i.test(said) ? again : Number(said.replace(/^\$/, ''))
+      if (!(usd > 0)) {
+        this.view.note(`Say ${again === null ? '' : 'y, n, or '}an amount in dollars, such as 0.50.`)
+        continue
+      }
+      const { callId, sessionId } = pending
+      await this.session?.decide({ callId, sessionId, allow: true, usd, by: this.options.by })
+      return true
+    }
   }
 
   async #answer({ callId, sessionId, args }: Pending): Promise<boolean> {
@@ -497,7 +619,7 @@ export class Chat implements ChatControl {
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
     const { columns } = terminal.out
     const choice = (text: string, at: number): string => fitLines(`  ${at + 1} ${oneLine(text)}`, columns)
-    terminal.out.say('ask', [modelText(asked, columns), ...offered.map(choice)].join('\n'))
+    terminal.out.say('ask', [modelText(asked, terminal.out.style), ...offered.map(choice)].join('\n'))
     const fields = fieldsIn(args)
     const filled = fields.length === 0 ? null : await this.#fill(fields)
     if (fields.length > 0 && filled === null) return false
@@ -538,7 +660,11 @@ export class Chat implements ChatControl {
       read: (question: string) => this.#read(question),
       note: (text: string) => terminal.out.say('ask', terminal.out.paint.dim(fitLines(text, terminal.out.columns))),
       show: (each: Pending, whole: boolean) => this.showPending(each, whole),
-      edit: (text: string) => {
+      showAll: this.#others(pending) ? () => this.#showAll() : null,
+      edit: async (text: string) => {
+        const { editInEditor } = await import('../present/external-editor.ts')
+        const edited = terminal.lend(() => editInEditor(text, setup.env))
+        if (edited !== null) return edited
         terminal.out.say('ask', terminal.out.paint.dim(fitLines(oneLine(text, 4_000), terminal.out.columns)))
         return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
       },
@@ -549,6 +675,15 @@ export class Chat implements ChatControl {
     this.#wide = said.scope === 'run'
     await this.#record(pending, said)
     return true
+  }
+
+  /** True if other calls wait, too. */
+  #others(pending: Pending): boolean {
+    return this.#waiting.some((each) => pendingKey(each) !== pendingKey(pending))
+  }
+
+  async #showAll(): Promise<void> {
+    for (const each of this.#waiting) await this.showPending(each, true)
   }
 
   async showPending(pending: Pending, whole = false): Promise<boolean> {

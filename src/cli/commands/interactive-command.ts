@@ -1,6 +1,6 @@
 // `terret interactive`: a chat with an agent in this folder, in a new or an existing session.
 import type { Card, Event, Store } from '../../kernel/index.ts'
-import { type CommandArgs, actorName } from '../args.ts'
+import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
 import { ChatCalls, finishedRows, type FoldedCall } from '../chat/chat-calls.ts'
 import { slashMenu } from '../chat/slash-commands.ts'
@@ -10,6 +10,7 @@ import type { MenuSources } from '../chat/menu.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
 import type { Surface } from '../present/screen.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { loadMarkdown } from '../present/markdown.ts'
 import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
@@ -24,9 +25,9 @@ import { chosenAgent, readCommandSetup, withHarness } from '../state/drive-sessi
 import { workflowOfAgent } from '../state/workflow-agents.ts'
 
 export function interactiveCommand(call: CommandArgs): Promise<number> {
-  const [name] = call.words
+  const { name, message } = readWords(call.words)
   if (call.is('json') || process.stdin.isTTY !== true || process.stdout.isTTY !== true)
-    throw new CliError(EXIT.usage, 'A chat needs a terminal. In a script, use: terret run TASK')
+    throw new CliError(EXIT.usage, 'A chat needs a terminal. In a script, use: terret -p TASK')
   if (name !== undefined && call.is('continue'))
     throw new CliError(
       EXIT.usage,
@@ -48,8 +49,21 @@ export function interactiveCommand(call: CommandArgs): Promise<number> {
         EXIT.usage,
         `Session ${shortId(card.session)} is a workflow, not a chat. Go on with: ${terretCommand`resume ${card.session}`}`,
       )
-    return runChat(place, card, call)
+    return runChat(place, card, call, message)
   })
+}
+
+/** A word with a space in it is the first message, the other one a session. */
+function readWords(words: readonly string[]): {
+  readonly name: string | undefined
+  readonly message: readonly string[]
+} {
+  const message = words.filter(isMessage)
+  const names = words.filter((word) => !isMessage(word))
+  if (message.length <= 1 && names.length <= 1) return { name: names[0], message }
+  const what =
+    message.length > 1 ? 'Two messages' : `Two sessions ("${names.map((each) => oneLine(each, 60)).join('", "')}")`
+  throw new CliError(EXIT.usage, `${what} are one too many. A message is one word in quotes: terret "fix the test"`)
 }
 
 /** The current chat and its terminal. A new mode means a new chat on the same terminal. */
@@ -61,9 +75,16 @@ type ChatSetup = {
   readonly call: CommandArgs
   readonly setup: FolderSetup
   readonly seat: OpenChat
+  /** What the person enters first, from the command line. */
+  readonly message: readonly string[]
 }
 
-async function runChat(place: CommandContext, card: Card | null, call: CommandArgs): Promise<number> {
+async function runChat(
+  place: CommandContext,
+  card: Card | null,
+  call: CommandArgs,
+  message: readonly string[],
+): Promise<number> {
   const setup = await readCommandSetup(
     place,
     card ? await workingFolder(place, card.session) : place.folder,
@@ -73,7 +94,7 @@ async function runChat(place: CommandContext, card: Card | null, call: CommandAr
   const off = listenToSignals(seat)
   const undivert = divertStderr(seat)
   try {
-    return await runChatModes({ place, card, call, setup, seat })
+    return await runChatModes({ place, card, call, setup, seat, message })
   } finally {
     seat.terminal?.close()
     undivert()
@@ -113,7 +134,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
             window,
             terminal,
             calls,
-            typed: seat.chat?.options.typed ?? [],
+            typed: seat.chat?.options.typed ?? [...first.message],
             told: seat.chat?.options.told ?? [],
             kept: [],
             by: actorName(said),
@@ -193,6 +214,7 @@ async function greetPerson({ view, session, options }: Chat, { store }: CommandC
   for (const note of setup.notes) view.note(clean(note))
   view.note('/help shows what there is. Ctrl-D leaves.')
   if (!session) return
+  await loadMarkdown()
   const events = await readAllEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
   view.seq = events.at(-1)?.seq ?? 0

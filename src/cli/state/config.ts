@@ -109,6 +109,8 @@ export type CliSettings = ModelSettings & {
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
   /** Events from outside, and the endpoints where a server takes them in. */
   readonly triggers?: TriggersEntry
+  /** false: a question in a chat that nobody answers does not ring the terminal's bell. */
+  readonly bell?: boolean
   /** The location of the sessions. Only store-location.ts reads it, before anything else. */
   readonly store?: string
 }
@@ -491,6 +493,7 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
   scripts: oneOf('off', 'ask', 'on'),
   board: flag,
   worktrees: flag,
+  bell: flag,
   endpoints: table(endpoint),
   triggers: Object.assign(checkTriggers, { inner: triggerFields.inner ?? [] }),
   store: text,
