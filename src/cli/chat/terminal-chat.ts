@@ -141,9 +141,10 @@ export class Chat implements ChatControl {
 
   async #look(): Promise<void> {
     const { session, view } = this
-    if (this.#looks || this.#left || !session) return
+    if (this.#looks || this.#left) return
+    this.#readBranch()
+    if (!session) return
     try {
-      this.#readBranch()
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
       await this.look()
