@@ -437,8 +437,22 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
     await search.fill('seen <3>')
     await until(async () => expect(await page.locator('.face').innerText()).toContain('No loaded row is like that'))
     expect(await page.locator('.timeline-tools').innerText()).toMatch(/Searched events [\d,]+ to 24,0\d\d of 24,0\d\d/)
+    // The log grows while the server searches.
+    const tools = page.locator('.timeline-tools')
+    const size = async (): Promise<string | undefined> => / of ([\d,]+)/.exec(await tools.innerText())?.[1]
+    const before = await size()
+    await page.route(
+      /\/events\?.*q=/,
+      async (route) => {
+        await one.host.harness.session('huge').send('One more thing.')
+        await until(async () => expect(await size()).not.toBe(before))
+        await route.continue()
+      },
+      { times: 1 },
+    )
     await page.getByRole('button', { name: 'Search earlier events' }).click()
     await until(async () => expect(await lines.allInnerTexts()).toEqual([expect.stringMatching(/n: 3/)]))
+    expect(await size()).not.toBe(before)
     await search.fill('')
     await page.getByRole('button', { name: 'Failures only' }).click()
     await until(async () => expect(await lines.count()).toBe(1))

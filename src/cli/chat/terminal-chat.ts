@@ -18,7 +18,9 @@ import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } fro
 import { ChatView } from './chat-view.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
-import { clipToWidth, fitLines, modelText } from '../present/terminal-text.ts'
+import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { loadMarkdown } from '../present/markdown.ts'
+import { modelText } from '../present/markdown-stream.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
@@ -381,6 +383,7 @@ export class Chat implements ChatControl {
 
   async #watch(stream: RunStream): Promise<Result> {
     const { view } = this
+    await loadMarkdown()
     this.#works = true
     view.begin()
     try {
@@ -489,7 +492,7 @@ export class Chat implements ChatControl {
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
     const { columns } = terminal.out
     const choice = (text: string, at: number): string => fitLines(`  ${at + 1} ${oneLine(text)}`, columns)
-    terminal.out.say('ask', [modelText(asked, columns), ...offered.map(choice)].join('\n'))
+    terminal.out.say('ask', [modelText(asked, terminal.out.style), ...offered.map(choice)].join('\n'))
     const fields = fieldsIn(args)
     const filled = fields.length === 0 ? null : await this.#fill(fields)
     if (fields.length > 0 && filled === null) return false

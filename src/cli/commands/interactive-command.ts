@@ -1,7 +1,7 @@
 // `terret interactive`: a chat with an agent in this folder, in a new or an existing session.
 import type { Harness } from '../../index.ts'
 import type { Card, Event, Store } from '../../kernel/index.ts'
-import { type CommandArgs, actorName } from '../args.ts'
+import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
 import { ChatCalls, finishedRows, type FoldedCall } from '../chat/chat-calls.ts'
 import { type ChatEnd, slashCompletions } from '../chat/slash-commands.ts'
@@ -10,6 +10,7 @@ import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
 import type { Surface } from '../present/screen.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { loadMarkdown } from '../present/markdown.ts'
 import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
@@ -23,9 +24,9 @@ import { smallestWindow } from '../state/context-size.ts'
 import { chosenAgent, type OutputListener, readCommandSetup, withHarness } from '../state/drive-session.ts'
 
 export function interactiveCommand(call: CommandArgs): Promise<number> {
-  const [name] = call.words
+  const { name, message } = readWords(call.words)
   if (call.is('json') || process.stdin.isTTY !== true || process.stdout.isTTY !== true)
-    throw new CliError(EXIT.usage, 'A chat needs a terminal. In a script, use: terret run TASK')
+    throw new CliError(EXIT.usage, 'A chat needs a terminal. In a script, use: terret -p TASK')
   if (name !== undefined && call.is('continue'))
     throw new CliError(
       EXIT.usage,
@@ -37,8 +38,21 @@ export function interactiveCommand(call: CommandArgs): Promise<number> {
   return withStore(async (place) => {
     const card = wanted === undefined ? null : await findSession(place, wanted)
     if (card) refuseNoChat(card)
-    return runChat(place, card, call)
+    return runChat(place, card, call, message)
   })
+}
+
+/** A word with a space in it is the first message, the other one a session. */
+function readWords(words: readonly string[]): {
+  readonly name: string | undefined
+  readonly message: readonly string[]
+} {
+  const message = words.filter(isMessage)
+  const names = words.filter((word) => !isMessage(word))
+  if (message.length <= 1 && names.length <= 1) return { name: names[0], message }
+  const what =
+    message.length > 1 ? 'Two messages' : `Two sessions ("${names.map((each) => oneLine(each, 60)).join('", "')}")`
+  throw new CliError(EXIT.usage, `${what} are one too many. A message is one word in quotes: terret "fix the test"`)
 }
 
 /** The current chat and its terminal. A new mode means a new chat on the same terminal. */
@@ -50,9 +64,16 @@ type ChatSetup = {
   readonly call: CommandArgs
   readonly setup: FolderSetup
   readonly seat: OpenChat
+  /** What the person enters first, from the command line. */
+  readonly message: readonly string[]
 }
 
-async function runChat(place: CommandContext, card: Card | null, call: CommandArgs): Promise<number> {
+async function runChat(
+  place: CommandContext,
+  card: Card | null,
+  call: CommandArgs,
+  message: readonly string[],
+): Promise<number> {
   const setup = await readCommandSetup(
     place,
     card ? await workingFolder(place, card.session) : place.folder,
@@ -62,7 +83,7 @@ async function runChat(place: CommandContext, card: Card | null, call: CommandAr
   const off = listenToSignals(seat)
   const undivert = divertStderr(seat)
   try {
-    return await runChatModes({ place, card, call, setup, seat })
+    return await runChatModes({ place, card, call, setup, seat, message })
   } finally {
     seat.terminal?.close()
     undivert()
@@ -85,7 +106,7 @@ type ChatPart = {
  * Each mode, model and session has its own harness, because a harness fixes its agent, its tools and their approvals
  * when it is created.
  */
-async function runChatModes({ place, card, call, setup, seat }: ChatSetup): Promise<number> {
+async function runChatModes({ place, card, call, setup, seat, message }: ChatSetup): Promise<number> {
   const { environmentSecrets } = await import('../../index.ts')
   const history = openInputHistory(place.home, setup.folder, environmentSecrets(setup.env))
   const agent = card?.agent ?? (await chosenAgent(setup, call))
@@ -93,7 +114,7 @@ async function runChatModes({ place, card, call, setup, seat }: ChatSetup): Prom
   for (;;) {
     const now = part
     const talk = (harness: Harness, ear: OutputListener): Promise<ChatEnd> =>
-      runChatPart({ place, seat, history, harness, ear }, now)
+      runChatPart({ place, seat, history, harness, ear, message }, now)
     const ended = await withHarness(place, now.setup, now.said, talk, now.agent)
     if (ended.type === 'left') return ended.exit
     part = await nextPart(place, call, now, ended, seat.chat?.session?.id ?? null)
@@ -123,9 +144,10 @@ type ChatSeat = {
   readonly history: InputHistory
   readonly harness: Harness
   readonly ear: OutputListener
+  readonly message: readonly string[]
 }
 
-async function runChatPart({ place, seat, history, harness, ear }: ChatSeat, part: ChatPart): Promise<ChatEnd> {
+async function runChatPart({ place, seat, history, harness, ear, message }: ChatSeat, part: ChatPart): Promise<ChatEnd> {
   const { said, setup, agent, id, after } = part
   // Opened as late as possible: a missing model or key is reported without touching the terminal.
   const terminal = (seat.terminal ??= openChatTerminal(seat, history))
@@ -143,7 +165,7 @@ async function runChatPart({ place, seat, history, harness, ear }: ChatSeat, par
       window,
       terminal,
       calls: before?.view.calls ?? new ChatCalls(),
-      typed: seat.chat?.options.typed ?? [],
+      typed: seat.chat?.options.typed ?? [...message],
       kept: [],
       by: actorName(said),
       remember: (text: string): void => history.add(text),
@@ -201,6 +223,7 @@ async function greetPerson(chat: Chat, place: CommandContext): Promise<void> {
 async function showSessionSoFar({ view, session, options }: Chat, { store }: CommandContext): Promise<void> {
   const { terminal } = options
   if (!session) return
+  await loadMarkdown()
   const events = await readAllEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
   view.seq = events.at(-1)?.seq ?? 0

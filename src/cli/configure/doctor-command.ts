@@ -10,7 +10,7 @@ import type { CommandArgs } from '../args.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import type { McpEntry } from '../state/config.ts'
 import { EXIT, exitForError } from '../exit.ts'
-import { findHome, makeHome, realFolder } from '../state/cli-home.ts'
+import { findHome, makeHome } from '../state/cli-home.ts'
 import { hasStoreFile, prepareHome, locateStore, withStoreToRead, findSession } from '../state/command-context.ts'
 import { print, printJson, terretCommand } from '../present/print.ts'
 import { timerClock, makeServer, toolNamesText, tryConnection } from '../state/mcp-servers.ts'
@@ -22,6 +22,7 @@ import { parseArgs } from 'node:util'
 import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
+import { workspaceFolder } from '../state/workspace.ts'
 
 type FindingStatus = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: FindingStatus; readonly detail: string }
@@ -167,7 +168,7 @@ async function sandboxFinding(): Promise<Finding> {
     import('../../tools/shell/sandbox.ts'),
     import('../../tools/shell/sandbox-check.ts'),
   ])
-  const found = findSandbox(realFolder(process.cwd()))
+  const found = findSandbox(workspaceFolder())
   if (found.type === 'none') return { what, status: 'missing', detail: `${found.reason}; bash asks for every command` }
   const verdict = await testSandboxAnew(found.path, timerClock)
   if (verdict.type === 'sound') return { what, status: 'ok', detail: found.path }

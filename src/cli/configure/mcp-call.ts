@@ -9,7 +9,7 @@ import type { CommandArgs } from '../args.ts'
 import { approvalForCall } from '../state/folder-agent.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { makeHome } from '../state/cli-home.ts'
-import { printJson, printModelText } from '../present/print.ts'
+import { printJson, printQuoted } from '../present/print.ts'
 import { timerClock, listServerTools, findServer } from '../state/mcp-servers.ts'
 import { readSetupHere } from '../state/folder-setup.ts'
 
@@ -35,7 +35,7 @@ export async function callToolOnce(
     const done = await executeTool(tool, args, standaloneContext())
     const { ok, content, metadata } = done.type === 'undecided' ? UNDECIDED : done.output
     if (call.is('json')) printJson({ tool: tool.name, ok, content, metadata })
-    else printModelText(content)
+    else printQuoted(content)
     return ok ? EXIT.ok : EXIT.failed
   } finally {
     await server.close()

@@ -9,6 +9,7 @@ import { outageText } from './outage.ts'
 import { decisionText, isExtractionMark, isStoppedFailure, noteText } from './outcome.ts'
 import type { RedrawnPart, Surface } from './screen.ts'
 import { fitLines } from './terminal-text.ts'
+import { modelText } from './markdown-stream.ts'
 
 export type StreamEventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 export type LoggedEvent = Exclude<StreamEvent, { type: 'delta' }>
@@ -129,6 +130,13 @@ export class Presenter {
   /** Writes a permanent line. */
   line(text: string): void {
     this.out.say('call', this.out.paint.dim(this.#fitted(text)))
+  }
+
+  /** Writes a whole text of a model. That of a child is indented. */
+  speak(text: string): void {
+    const { style } = this.out
+    const rows = modelText(text.trim(), { ...style, columns: style.columns - this.#depth.length })
+    this.out.say('model', rows.replace(/^/gm, this.#depth))
   }
 
   #fitted(text: string): string {

@@ -3,7 +3,8 @@
 import type { Json, StreamEvent } from '../../index.ts'
 import type { ReportState } from '../demo/report/report-graph.ts'
 import type { BashLine } from '../../tools/index.ts'
-import { TextCleaner, clipToWidth, clipToEnd, type Paint, createPaint, modelText, widthOf } from './terminal-text.ts'
+import { TextCleaner, clipToWidth, clipToEnd, type Paint, createPaint, widthOf } from './terminal-text.ts'
+import { loadMarkdown } from './markdown.ts'
 import { oneLine, safeJson } from '../../view/clean.ts'
 import { ANSWER_CUT, outcomeOf, outcomeText, failureTail } from './outcome.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from './presenter.ts'
@@ -37,6 +38,7 @@ const UNSEEN: Surface = {
   paint: createPaint(false),
   columns: Number.POSITIVE_INFINITY,
   rows: Number.POSITIVE_INFINITY,
+  style: { columns: Number.POSITIVE_INFINITY, hasColours: false },
   say: () => {},
   speak: () => {},
   hush: () => {},
@@ -90,6 +92,11 @@ export class ProgressView implements EventRenderer {
 
   see(event: StreamEvent): void {
     this.#presenter.see(event)
+  }
+
+  /** Loads what a terminal needs for text of a model. */
+  async load(): Promise<void> {
+    if (Number.isFinite(this.#out.columns)) await loadMarkdown()
   }
 
   /** Writes a line of this program between those of the session. */
@@ -157,7 +164,9 @@ export class ProgressView implements EventRenderer {
   }
 
   cut({ partial = '' }: StreamEventOf<'model.failed'>): void {
-    if (partial.trim() !== '') this.#presenter.line(`${modelText(partial.trim(), this.#out.columns)}\n! ${ANSWER_CUT}`)
+    if (partial.trim() === '') return
+    this.#presenter.speak(partial)
+    this.#presenter.line(`! ${ANSWER_CUT}`)
   }
 
   other(event: LoggedEvent): void {
@@ -222,7 +231,8 @@ export class ProgressView implements EventRenderer {
       this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
       return `→ ${oneLine(tool)} ${argsText(args)}`
     })
-    return [...(said.trim() === '' ? [] : [modelText(said.trim(), this.#out.columns)]), ...calls].join('\n')
+    if (said.trim() !== '') this.#presenter.speak(said)
+    return calls.length === 0 ? null : calls.join('\n')
   }
 
   #spent(): string {

@@ -19,6 +19,8 @@ import type { Environment } from './cli-home.ts'
 import type { EditorTools } from '../serve/editor-tools.ts'
 import { type McpServers, makeServers } from './mcp-servers.ts'
 import { type FolderSetup, toolNames } from './folder-setup.ts'
+import { projectNoteHook } from './project-note.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import { type Flow, flowOf } from './workflow-files.ts'
 import { workflowParts, type WorkflowName, workflowOfAgent } from './workflow-agents.ts'
 import type { TracerContext } from '../../tracing/index.ts'
@@ -63,6 +65,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     instructions: said,
     approvals: { ...approvals, policy },
     secrets: environmentSecrets(env),
+    ...(flow || wishes.agent === SCRIPT ? {} : { hooks: [projectNoteHook(setup, wishes.agent)] }),
     ...routed,
     ...(results ? { results } : {}),
     context: { compaction: {}, ...context },

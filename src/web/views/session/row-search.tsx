@@ -65,6 +65,8 @@ type UnloadedSearch = {
   readonly onLater: (() => void) | null
 }
 
+const SEARCHING = 'Searching…'
+
 /** The server finds the nearest matching event outside of the window, and the page moves there. */
 function useUnloadedSearch(
   { session, view, isPast, onChoose }: RowSearchProps,
@@ -75,15 +77,17 @@ function useUnloadedSearch(
   const [said, setSaid] = useState('')
   const first = base.seq + 1
   const last = base.seq + events.length
-  // A search is dropped if the query changes or the page is left.
+  // A search is dropped if the query changes or the page is left. It goes on while the log grows, as a working session
+  // writes all the time.
   const search = useRef(0)
   useEffect(() => {
     setSaid('')
     return () => void (search.current += 1)
-  }, [wanted, isFailuresOnly, first, last])
+  }, [wanted, isFailuresOnly])
+  useEffect(() => setSaid((before) => (before === SEARCHING ? before : '')), [first, last])
   const look = async (from: { readonly before: number } | { readonly after: number }): Promise<void> => {
     const own = ++search.current
-    setSaid('Searching…')
+    setSaid(SEARCHING)
     // The server searches for one word; the event it finds must contain all of them.
     const words = wanted.split(/\s+/).toSorted((a, b) => b.length - a.length)
     const [q = ''] = words
@@ -95,8 +99,10 @@ function useUnloadedSearch(
     try {
       const found = await findEvent(session, from, asked)
       if (own !== search.current) return
-      if (found) onChoose(String(found.seq))
-      else setSaid(`No ${'before' in from ? 'earlier' : 'later'} event is like that.`)
+      if (found) {
+        setSaid('')
+        onChoose(String(found.seq))
+      } else setSaid(`No ${'before' in from ? 'earlier' : 'later'} event is like that.`)
     } catch (error) {
       if (own === search.current) setSaid(error instanceof Error ? error.message : String(error))
     }
