@@ -70,6 +70,8 @@ export class Screen implements Surface {
   #spin: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
   #isClosed = false
+  /** Another program or another screen has the terminal. */
+  #isHeld = false
 
   constructor(out: NodeJS.WriteStream, { colours, input }: ScreenOptions) {
     this.paint = createPaint(colours)
@@ -143,7 +145,7 @@ export class Screen implements Surface {
 
   readonly draw = (): void => {
     this.#settle()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#isHeld) return
     const { finished, open } = this.#text?.look(this.style) ?? NO_TEXT
     this.#addText(finished)
     if (!this.#input && !this.#moving) return this.lift()
@@ -198,6 +200,12 @@ export class Screen implements Surface {
   #replace({ rows, row, column }: DrawnRows): string {
     const text = `${this.#erase()}${this.#above}${rows.join('\n')}`
     return `${text}${cursorUp(rows.length - 1 - row)}${columnTo(column)}`
+  }
+
+  /** While it is held nothing is drawn, and what is said waits. */
+  hold(on: boolean): void {
+    this.#isHeld = on
+    if (!on) this.draw()
   }
 
   #settle(): void {
