@@ -158,9 +158,10 @@ export class Chat implements ChatControl {
 
   async #look(): Promise<void> {
     const { session, view } = this
-    if (this.#looks || this.#left || !session) return
+    if (this.#looks || this.#left) return
+    this.#readBranch()
+    if (!session) return
     try {
-      this.#readBranch()
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
       await this.look()
@@ -314,7 +315,7 @@ export class Chat implements ChatControl {
     if (this.requestedEnd !== null || this.#left || mode === this.#offeredMode) return
     if (mode !== 'plan' && this.#offeredMode !== 'plan') return
     if (this.session && (await this.#waits(this.session.id))) return
-    this.requestedEnd = { type: 'mode', mode }
+    this.requestedEnd = { type: 'again', mode }
   }
 
   /** Leaves the chat. A running session is released as it is. */
@@ -662,9 +663,9 @@ export class Chat implements ChatControl {
       show: (each: Pending, whole: boolean) => this.showPending(each, whole),
       showAll: this.#others(pending) ? () => this.#showAll() : null,
       edit: async (text: string) => {
-        const { editInEditor } = await import('../present/external-editor.ts')
-        const edited = terminal.lend(() => editInEditor(text, setup.env))
-        if (edited !== null) return edited
+        const edited = await terminal.edit(text, 'arguments.json')
+        if (edited.type === 'edited') return edited.text
+        this.view.note(edited.why)
         terminal.out.say('ask', terminal.out.paint.dim(fitLines(oneLine(text, 4_000), terminal.out.columns)))
         return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
       },
