@@ -4,8 +4,10 @@ import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
 import { ChatCalls } from '../chat/chat-calls.ts'
 import { showLastMessages } from '../chat/recalled-messages.ts'
-import { slashCompletions } from '../chat/slash-commands.ts'
+import { slashMenu } from '../chat/slash-commands.ts'
 import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
+import type { FileSearch } from '../chat/file-search.ts'
+import type { MenuSources } from '../chat/menu.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
 import { loadMarkdown } from '../present/markdown.ts'
@@ -105,14 +107,15 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
   let { setup } = first
   const agent = card?.agent ?? (await chosenAgent(setup, call))
   for (let said = call; ; ) {
-    const now = setup
+    // A copy, because the chat changes its mode in place.
+    const now = { ...setup }
     const ended = await withHarness(
       place,
       now,
       said,
       async (harness, ear) => {
         // Opened as late as possible: a missing model or key is reported without touching the terminal.
-        const terminal = (seat.terminal ??= openChatTerminal(seat, history))
+        const terminal = (seat.terminal ??= openChatTerminal(seat, history, now.folder))
         const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
         const { tokens: window } = await smallestWindow(now, models)
         const id = seat.chat ? seat.chat.session?.id : card?.session
@@ -129,6 +132,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
             terminal,
             calls,
             typed: seat.chat?.options.typed ?? [...first.message],
+            told: seat.chat?.options.told ?? [],
             kept: [],
             by: actorName(said),
             remember,
@@ -153,14 +157,39 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
   }
 }
 
-function openChatTerminal(seat: OpenChat, history: InputHistory): Terminal {
+function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string): Terminal {
   const ears = {
     entered: (text: string) => seat.chat?.aside(text),
     interrupt: () => seat.chat?.interrupt(),
+    stop: () => seat.chat?.stop() ?? false,
+    nextMode: () => seat.chat?.nextMode(),
+    expand: () => seat.chat?.expand(),
+    background: () => seat.chat?.background(),
+    unqueue: () => seat.chat?.unqueue() ?? Promise.resolve(null),
     end: () => seat.chat?.leave(),
     gone: () => closeAfterHangUp(seat),
   }
-  return openTerminal({ known: { history: history.entries, complete: slashCompletions }, ears, env: process.env })
+  const known = {
+    history: history.entries,
+    hasQueued: () => seat.chat?.hasQueued ?? false,
+    hasRunning: () => seat.chat?.hasRunning ?? false,
+  }
+  const sources = { commands: slashMenu, files: findFilesIn(folder) }
+  return openTerminal({ known, sources, ears, env: process.env })
+}
+
+/** The search in the files of a folder, which is loaded with the first `@`. */
+function findFilesIn(folder: string): MenuSources['files'] {
+  let search: FileSearch | null = null
+  const load = async (changed: () => void): Promise<void> => {
+    const { FileSearch } = await import('../chat/file-search.ts')
+    search ??= new FileSearch(folder)
+    changed()
+  }
+  return (query, changed) => {
+    if (!search) void load(changed)
+    return search?.find(query, changed) ?? []
+  }
 }
 
 /** Suppresses the notes of the setup here, because the chat shows them once. */
@@ -227,7 +256,12 @@ function closeAfterHangUp({ chat, terminal }: OpenChat): void {
 
 /** On a signal or a closed terminal the session is released as it is. */
 function listenToSignals(seat: OpenChat): () => void {
-  const interrupt = (): void => (seat.chat ? seat.chat.interrupt() : process.exit(EXIT.interrupted))
+  const interrupt = (): void => {
+    // An editor has the terminal, and Ctrl-C is for it.
+    if (seat.terminal?.isLent) return
+    if (seat.chat) seat.chat.interrupt()
+    else process.exit(EXIT.interrupted)
+  }
   const end = (): void => (seat.chat ? seat.chat.leave() : process.exit(EXIT.interrupted))
   const hangUp = (): void => closeAfterHangUp(seat)
   process.on('SIGINT', interrupt).on('SIGTERM', end).on('SIGHUP', hangUp)
