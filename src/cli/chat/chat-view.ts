@@ -97,10 +97,14 @@ export class ChatView implements EventRenderer {
 
   /** Shows input of the user. Commands are dimmed. */
   echo(text: string): void {
+    this.#out.say('you', this.messageRows(text).join('\n'))
+  }
+
+  messageRows(text: string): readonly string[] {
     const { paint, columns } = this.#out
     const rows = messageHead(clean(text.trimEnd()), columns - 2)
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+    return rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`))
   }
 
   note(text: string): void {
