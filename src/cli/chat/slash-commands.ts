@@ -22,7 +22,7 @@ import { ownerFields, type CommandContext } from '../state/command-context.ts'
 import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
-import type { Harness, Pending, SessionHandle } from '../../index.ts'
+import type { Pending, Session, Sessions } from '../../index.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
@@ -329,7 +329,8 @@ async function showCost({ session: handle, options: { place }, view }: ChatContr
   view.note(`  ${used} · ${into} tokens in, ${out} out${dollars}`)
 }
 
-function showModel({ options: { models }, view }: ChatControl): void {
+function showModel({ options: { models, server }, view }: ChatControl): void {
+  if (server) return view.note(`  ${oneLine(models[0] ?? '') || 'unknown'}, as the server has it`)
   view.note(
     `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${terretCommand`interactive --model NAME`}`,
   )
@@ -342,6 +343,7 @@ const MODES = {
 } as const
 
 async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promise<void> {
+  if (chat.options.server) return chat.view.note(SERVER_MODE)
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
   if (!Object.hasOwn(MODES, wanted)) throw new CliError(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
@@ -349,6 +351,8 @@ async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promi
     throw new CliError(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
   chat.requestedEnd = { type: 'mode', mode: wanted }
 }
+
+const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
 
 async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat
@@ -382,9 +386,19 @@ function argsFor(words: readonly string[], flags: Readonly<Record<string, string
 
 // The chat as its commands see it.
 
+export type ChatServer = {
+  /** The id of the event of a message that was sent with this id. */
+  readonly eventIdOf: (id: string) => string
+  /** Ends requests that wait for a server that is away. */
+  readonly hurry: () => void
+}
+
 export type ChatOptions = {
   readonly place: CommandContext
-  readonly harness: Harness
+  /** Of a harness here, or of a server. */
+  readonly sessions: Sessions
+  /** The server that drives, whose setup counts. Null: this process drives. */
+  readonly server: ChatServer | null
   readonly setup: FolderSetup
   readonly models: readonly string[]
   /** The agent of a new session. Absent: the default agent of the folder. */
@@ -412,9 +426,9 @@ export interface ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
   /** Null until the first message. */
-  session: SessionHandle | null
+  session: Session | null
   /** Returns the session, and opens one if there is none yet. */
-  ensureSession(): Promise<SessionHandle>
+  ensureSession(): Promise<Session>
   /** How the chat ends after the current command; null: it goes on. */
   requestedEnd: ChatEnd | null
   /** The command that continues this session, if there is one. */

@@ -13,7 +13,10 @@ import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { EXIT, CliError } from '../exit.ts'
+import type { ServerFacts, WithSessions } from '../remote/remote-chat.ts'
 import { readAllEvents, readEventsBefore, foldAll } from '../state/read-log.ts'
+import { remoteClient } from '../state/remote-server.ts'
+import { folderOf } from '../state/session-folders.ts'
 import { isStoppedFailure } from '../present/outcome.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { print, shortId, terretCommand } from '../present/print.ts'
@@ -83,11 +86,10 @@ async function runChat(
   call: CommandArgs,
   message: readonly string[],
 ): Promise<number> {
-  const setup = await readCommandSetup(
-    place,
-    card ? await workingFolder(place, card.session) : place.folder,
-    withoutNotes(call),
-  )
+  const client = remoteClient(place.store)
+  const setup = client
+    ? await readRemoteSetup(place, card, call)
+    : await readCommandSetup(place, card ? await workingFolder(place, card.session) : place.folder, withoutNotes(call))
   const seat: OpenChat = { chat: null, terminal: null }
   const off = listenToSignals(seat)
   const undivert = divertStderr(seat)
@@ -106,26 +108,33 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
   const { environmentSecrets } = await import('../../index.ts')
   const history = openInputHistory(place.home, first.setup.folder, environmentSecrets(first.setup.env))
   let { setup } = first
-  const agent = card?.agent ?? (await chosenAgent(setup, call))
+  const far = await openServer(place, card?.agent ?? call.text('agent'))
+  const agent = card?.agent ?? (far ? call.text('agent') : await chosenAgent(setup, call))
+  const withSessions: WithSessions = far?.withSessions ?? withHarness
   for (let said = call; ; ) {
     const now = setup
-    const ended = await withHarness(
+    const ended = await withSessions(
       place,
       now,
       said,
-      async (harness, ear) => {
+      async (sessions, ear) => {
         // Opened as late as possible: a missing model or key is reported without touching the terminal.
         const terminal = (seat.terminal ??= openChatTerminal(seat, history))
-        const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
-        const { tokens: window } = await smallestWindow(now, models)
+        const models = far
+          ? [far.model]
+          : said.texts('model').length > 0
+            ? said.texts('model')
+            : (now.settings.model ?? [])
+        const { tokens: window } = far ? UNKNOWN_WINDOW : await smallestWindow(now, models)
         const id = seat.chat ? seat.chat.session?.id : card?.session
-        const session = id === undefined ? null : harness.session(id, { stored: true })
+        const session = id === undefined ? null : sessions.session(id, { stored: true })
         const remember = (text: string): void => history.add(text)
         const calls = seat.chat?.view.calls ?? new ChatCalls()
         const chat = new Chat(
           {
             place,
-            harness,
+            sessions,
+            server: far,
             setup: now,
             models,
             window,
@@ -133,7 +142,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
             calls,
             typed: seat.chat?.options.typed ?? [...first.message],
             kept: [],
-            by: actorName(said),
+            by: far?.by ?? actorName(said),
             remember,
             ...(agent === undefined ? {} : { agent }),
           },
@@ -154,6 +163,28 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
     said = withMode(call, ended.mode)
     setup = await readCommandSetup(place, now.folder, withoutNotes(said))
   }
+}
+
+const UNKNOWN_WINDOW = { tokens: Number.POSITIVE_INFINITY } as const
+
+async function readRemoteSetup(place: CommandContext, card: Card | null, call: CommandArgs): Promise<FolderSetup> {
+  const { remoteSetup } = await import('../remote/remote-chat.ts')
+  return remoteSetup(place, call, (card && (await folderOf(place, card.session))) ?? place.folder)
+}
+
+type ServerSide = ServerFacts & { readonly withSessions: WithSessions; readonly hurry: () => void }
+
+/** The server of the command line, or null. */
+async function openServer({ store }: CommandContext, agent: string | undefined): Promise<ServerSide | null> {
+  const client = remoteClient(store)
+  if (!client) return null
+  const [{ patienceOf }, { readServerFacts, withServer }] = await Promise.all([
+    import('../remote/remote-store.ts'),
+    import('../remote/remote-chat.ts'),
+  ])
+  const patience = patienceOf(store)
+  const withSessions = withServer(client, patience)
+  return { ...(await readServerFacts(client, agent)), withSessions, hurry: () => patience.hurry() }
 }
 
 function openChatTerminal(seat: OpenChat, history: InputHistory): Terminal {
