@@ -13,6 +13,7 @@ type Commands = Readonly<Record<string, () => Promise<Command>>>
 
 const COMMANDS: Commands = {
   init: async () => (await import('./configure/init-command.ts')).initCommand,
+  create: async () => (await import('./commands/create-command.ts')).createCommand,
   run: async () => (await import('./commands/run-command.ts')).runCommand,
   start: async () => (await import('./commands/start-command.ts')).startCommand,
   interactive: async () => (await import('./commands/interactive-command.ts')).interactiveCommand,

@@ -85,6 +85,10 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     model: value('NAME', 'the model to write down'),
     window: value('TOKENS', 'how many tokens that model takes, where no table and no host says it'),
   }),
+  create: entry('NAME', [1, 1], 'a new folder with a program to begin with, and its tests', {
+    template: value('NAME', 'agent (default), next, hono, worker or coding', 't'),
+    install: flag('run npm install in it; nothing is installed otherwise'),
+  }),
   run: entry('TASK…', [0, MANY], 'work on a task in this folder', {
     ...drivingFlags,
     ...outputFormat,

@@ -8,6 +8,7 @@ const call = (tool: string, args: Readonly<Record<string, string>>) => ({ calls:
 
 // Lines that need no session, and their exit codes.
 const WITHOUT_SESSION = {
+  'create shop': 0,
   trust: 0,
   policy: 0,
   tools: 0,

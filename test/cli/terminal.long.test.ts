@@ -123,7 +123,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     const seen = await chat()
     const long = 'word and more '.repeat(75_000)
     seen.paste(long)
-    await seen.until(`› [pasted ${long.length} characters]`)
+    await seen.until(`› [pasted ${long.length.toLocaleString('en')} characters]`)
     seen.enter('')
     await seen.until(/Read\.[\s\S]*tokens\n\n.*\n›$/)
     expect(sent(0)).toContain(long)

@@ -1,13 +1,10 @@
 // Fuzzy search over names, paths and titles: the letters of the query in their order, starts of words first. Pure.
 
 /** A text to search in, prepared once. */
-export type SearchText = { readonly lower: string; readonly starts: Uint8Array; readonly base: number }
+export type SearchText = { readonly text: string; readonly lower: string; readonly base: number }
 
 export function searchTextOf(text: string): SearchText {
-  const lower = text.toLowerCase()
-  const starts = new Uint8Array(lower.length)
-  for (let at = 0; at < lower.length; at += 1) if (isWordStart(text, at)) starts[at] = 1
-  return { lower, starts, base: lower.replace(/\/$/, '').lastIndexOf('/') + 1 }
+  return { text, lower: text.toLowerCase(), base: text.lastIndexOf('/') + 1 }
 }
 
 /** A word begins after a character that is neither letter nor digit, and at a capital after a small letter. */
@@ -28,33 +25,38 @@ const RANK = 100_000
 
 /**
  * How well a lower-case query fits: the lower, the better. Null: it does not fit. Best are queries whose letters go on
- * from starts of words (`edl` in `edit-line`), then queries that stand in the text, then letters in their order.
+ * from starts of words (`edl` in `edit-line`), then queries that stand in the text, then letters in their order. A text
+ * that cannot be better than `limit` is not looked at further, and any rank above the limit is returned.
  */
-export function fuzzyRank(query: string, { lower, starts, base }: SearchText): number | null {
-  if (query === '') return Math.min(lower.length, RANK - 1)
+export function fuzzyRank(query: string, searched: SearchText, limit = Number.POSITIVE_INFINITY): number | null {
+  const { lower, base } = searched
   const length = Math.min(lower.length, RANK - 1)
+  if (query === '') return length
   const start = query.includes('/') ? 0 : base
   if (lower.startsWith(query, start)) return length
   if (!hasInOrder(query, lower)) return null
-  if (goesByWords(query, lower, starts, start, start)) return RANK + length
-  if (goesByWords(query, lower, starts, start, lower.length)) return 2 * RANK + length
-  if (start > 0 && goesByWords(query, lower, starts, 0, lower.length)) return 3 * RANK + length
-  const found = lower.lastIndexOf(query)
-  if (found >= start) return 4 * RANK + length
-  return (found >= 0 ? 5 : 6) * RANK + length
+  const tests = [
+    () => goesByWords(query, searched, start, start),
+    () => goesByWords(query, searched, start, lower.length),
+    () => start > 0 && goesByWords(query, searched, 0, lower.length),
+    () => lower.lastIndexOf(query) >= start,
+    () => lower.includes(query),
+  ]
+  const found = tests.findIndex((test, at) => (at + 1) * RANK + length >= limit || test())
+  return (found < 0 ? tests.length + 1 : found + 1) * RANK + length
 }
 
 function hasInOrder(query: string, lower: string): boolean {
   let at = -1
-  for (const letter of query) {
-    at = lower.indexOf(letter, at + 1)
+  for (let done = 0; done < query.length; done += 1) {
+    at = lower.indexOf(query[done] ?? '', at + 1)
     if (at < 0) return false
   }
   return true
 }
 
 /** True if the query begins at a start of a word and goes on either with the next letter or at another start. */
-function goesByWords(query: string, lower: string, starts: Uint8Array, from: number, last: number): boolean {
+function goesByWords(query: string, { text, lower }: SearchText, from: number, last: number): boolean {
   const letter = query[0] ?? ''
   let left = TRIES_MAX
   const goesOn = (done: number, at: number): boolean => {
@@ -64,11 +66,11 @@ function goesByWords(query: string, lower: string, starts: Uint8Array, from: num
     const wanted = query[done] ?? ''
     if (lower[at] === wanted && goesOn(done + 1, at + 1)) return true
     for (let next = lower.indexOf(wanted, at + 1); next >= 0 && left > 0; next = lower.indexOf(wanted, next + 1))
-      if (starts[next] === 1 && goesOn(done + 1, next + 1)) return true
+      if (isWordStart(text, next) && goesOn(done + 1, next + 1)) return true
     return false
   }
   for (let at = lower.indexOf(letter, from); at >= 0 && at <= last && left > 0; at = lower.indexOf(letter, at + 1))
-    if (starts[at] === 1 && goesOn(1, at + 1)) return true
+    if (isWordStart(text, at) && goesOn(1, at + 1)) return true
   return false
 }
 

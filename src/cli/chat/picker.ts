@@ -3,8 +3,9 @@
 import { clean, oneLine } from '../../view/clean.ts'
 import type { DrawnRows } from '../present/screen.ts'
 import { clipToWidth, type Paint, widthOf } from '../present/terminal-text.ts'
-import { drawLine, type InputLine, type KeyPress, lineFromText, lineText, pressKey } from './edit-line.ts'
+import { drawLine, type InputLine, lineFromText, lineText, NOTHING_KNOWN, pressKey } from './edit-line.ts'
 import { fuzzyRank, type SearchText, searchTextOf } from './fuzzy.ts'
+import type { KeyPress } from './keys.ts'
 
 export type PickItem = { readonly value: string; readonly label: string; readonly detail?: string }
 export type PickOptions = {
@@ -70,12 +71,10 @@ export function pressPickKey(picking: Picking, key: KeyPress): readonly [Picking
     const last = Math.max(0, picking.matches.length - 1)
     return [{ ...picking, at: Math.min(last, Math.max(0, picking.at + step)) }, null]
   }
-  const [query] = pressKey(picking.query, key, NO_HISTORY)
+  const [query] = pressKey(picking.query, key, NOTHING_KNOWN)
   if (lineText(query) === lineText(picking.query)) return [{ ...picking, query }, null]
   return [narrow({ ...picking, query }), null]
 }
-
-const NO_HISTORY = { history: [], complete: () => [] }
 
 /** The title with the query, the matches around the chosen one, and how many there are. */
 export function drawPicking(picking: Picking, paint: Paint, columns: number, rows: number): DrawnRows {

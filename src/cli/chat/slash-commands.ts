@@ -23,9 +23,11 @@ import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
 import type { Pending, Session, Sessions } from '../../index.ts'
+import type { MenuRow } from './menu.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
+import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 
@@ -68,12 +70,12 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   quit: slashCommand('', 'leave; the session stays', true, (chat) => chat.leave()),
 }
 
-/** The slash commands that begin with this text. */
-export function slashCompletions(text: string): readonly string[] {
+/** The slash commands that begin with this text, with their help. */
+export function slashMenu(text: string): readonly MenuRow[] {
   if (!/^\/\w*$/.test(text)) return []
-  return Object.keys(COMMANDS)
-    .map((name) => `/${name}`)
-    .filter((name) => name.startsWith(text))
+  return Object.entries(COMMANDS)
+    .filter(([name]) => `/${name}`.startsWith(text))
+    .map(([name, { words, says }]) => ({ value: `/${name}`, detail: words === '' ? says : `${words}  ${says}` }))
 }
 
 export async function runSlashCommand(chat: ChatControl, text: string, busy: boolean): Promise<void> {
@@ -101,7 +103,9 @@ function showHelp({ options: { terminal }, view }: ChatControl): void {
   })
   const keys = [
     '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
-    '  What you enter while it works is told to it at its next step. Ctrl-C stops it. Ctrl-D leaves.',
+    '  What you enter while it works is told to it at its next step; ↑ takes it back. Esc or Ctrl-C stops it. Ctrl-D leaves.',
+    '  @ attaches a file or a picture · ! runs a command in the sandbox · Shift-Tab changes the mode · Esc Esc goes back',
+    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-L draws anew · Ctrl-Z suspends',
   ]
   terminal.out.say('note', rows.join('\n'))
   for (const each of keys) view.note(each)
@@ -141,6 +145,23 @@ async function showCall({ options: { terminal, place }, view }: ChatControl, wor
     'note',
     [...paintRows(shown.rows, terminal.out.paint), ...(more === null ? others : [more])].join('\n'),
   )
+}
+
+/** How many of the last calls are shown in full. */
+const EXPANDED_MAX = 20
+
+/** The last calls of the chat in full, with their arguments and results, as rows for the pager. */
+export async function expandCalls({
+  options: { terminal, place },
+  view,
+}: Pick<ChatControl, 'options' | 'view'>): Promise<readonly string[]> {
+  const { columns, paint } = terminal.out
+  const rows: string[] = []
+  for (const call of view.calls.all.slice(-EXPANDED_MAX)) {
+    const shown = unfoldCall(call, await loadCallTexts(call, place), { columns, rows: Number.POSITIVE_INFINITY })
+    rows.push(...paintRows(shown.rows, paint).flatMap((row) => row.split('\n')), '')
+  }
+  return rows
 }
 
 /**
@@ -336,7 +357,7 @@ function showModel({ options: { models, server }, view }: ChatControl): void {
   )
 }
 
-const MODES = {
+export const MODES = {
   plan: 'only looks',
   ask: 'asks before changes',
   auto: 'writes in this folder unasked; the rest as each tool asks',
@@ -352,7 +373,8 @@ async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promi
   chat.requestedEnd = { type: 'mode', mode: wanted }
 }
 
-const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
+/** In a chat with a server. */
+export const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
 
 async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat
@@ -399,7 +421,8 @@ export type ChatOptions = {
   readonly sessions: Sessions
   /** The server that drives, whose setup counts. Null: this process drives. */
   readonly server: ChatServer | null
-  readonly setup: FolderSetup
+  /** The mode changes while the chat goes on. */
+  readonly setup: Omit<FolderSetup, 'mode'> & { mode: Mode }
   readonly models: readonly string[]
   /** The agent of a new session. Absent: the default agent of the folder. */
   readonly agent?: string
@@ -411,6 +434,8 @@ export type ChatOptions = {
   readonly calls: ChatCalls
   /** Input that was entered and not read yet, in all modes. */
   readonly typed: string[]
+  /** What commands of the person printed, in all modes. It joins the next message. */
+  readonly told: string[]
   /** Rules saved since the harness got its policy. */
   readonly kept: KeptRule[]
   /** Adds an input to the history. */

@@ -1,7 +1,7 @@
 // A chat with one session at a terminal: it sends input to the session, shows its work and asks its questions.
 // Everything is in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
-import type { Pending, Result, RunStream, Session, StreamEvent } from '../../index.ts'
+import type { Input, Pending, Result, RunStream, Session, StreamEvent } from '../../index.ts'
 import type { Card, Json } from '../../kernel/index.ts'
 import { readRequestTokens } from '../../context/request-tokens.ts'
 import {
@@ -12,9 +12,17 @@ import {
   isForOthers,
   type ApprovalAnswer,
 } from '../present/ask-approval.ts'
-import { callSubject } from './chat-calls.ts'
+import { callSubject } from '../present/blocks.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
-import { runSlashCommand, type ChatOptions, type ChatEnd, type ChatControl } from './slash-commands.ts'
+import {
+  expandCalls,
+  MODES,
+  runSlashCommand,
+  SERVER_MODE,
+  type ChatOptions,
+  type ChatEnd,
+  type ChatControl,
+} from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
@@ -22,9 +30,11 @@ import { clipToWidth, fitLines } from '../present/terminal-text.ts'
 import { loadMarkdown } from '../present/markdown.ts'
 import { modelText } from '../present/markdown-stream.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
-import { oneLine, shownId } from '../../view/clean.ts'
+import { oneLine, shownId, shownLine } from '../../view/clean.ts'
 import { pendingHead, isBudget, requiredVotesText, votesText } from '../present/result-output.ts'
 import { exitForError, EXIT, isDiskFull, STOPPED_BY_FULL_DISK } from '../exit.ts'
+import type { Mode } from '../state/config.ts'
+import { readSetup } from '../state/folder-setup.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { readAllEvents, readEvents, waitsForPerson, readPending } from '../state/read-log.ts'
 import { WAITS_MS } from '../present/outage.ts'
@@ -61,11 +71,15 @@ export class Chat implements ChatControl {
   #looks = false
   /** True while it is checked whether there is news, which takes long while a server is away. */
   #peeks = false
+  /** The command of the person that runs; null if none does. */
+  #command: PersonCommandRun | null = null
   #stopping = false
   #left: boolean
   #closing: Promise<void> | null = null
   #warned = false
   #exit: number = EXIT.ok
+  /** The mode for which the harness offers its tools. */
+  readonly #offeredMode: Mode
   /** The last answer covers more than its call, so the other pending calls are checked again. */
   #wide = false
   /** As they were at the last look: they are shown in every drawing. */
@@ -78,11 +92,12 @@ export class Chat implements ChatControl {
     this.options = options
     this.session = session
     this.#left = !options.terminal.open
+    this.#offeredMode = options.setup.mode
     this.#branch = readBranch(options.setup.folder)
-    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
+    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options)
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
-    this.view.children = (mark) => this.children.lines(out.paint, out.columns, mark)
+    this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
     this.view.status = () => statusParts(this.#status())
     out.rest(this.#restRow)
   }
@@ -136,6 +151,7 @@ export class Chat implements ChatControl {
       this.#enters = true
       await this.#guarded(() => this.#entered(text))
       this.#enters = false
+      await this.#guarded(() => this.#offerMode())
       if (this.requestedEnd === null) await this.#look()
     }
     await this.#closing
@@ -223,35 +239,96 @@ export class Chat implements ChatControl {
     if (text.startsWith('/')) {
       if (!this.options.terminal.echoes) this.view.echo(text)
       void this.#guarded(() => runSlashCommand(this, text, true))
+    } else if (text.startsWith('!')) {
+      if (!this.options.terminal.echoes) this.view.echo(text)
+      void this.#guarded(() => this.#runCommand(text.slice(1).trim()))
     } else void this.#guarded(() => this.#steer(text))
   }
 
   /** Ctrl-C stops the run. A second Ctrl-C leaves the chat. */
   interrupt(): void {
-    const { session } = this
     // Leaving takes too long, so exit at once.
     if (this.#left) process.exit(EXIT.interrupted)
-    if (this.#works && session && !this.#stopping) {
-      this.#stopping = true
-      this.view.stopping()
-      void this.#guarded(() =>
-        session.interrupt('stop', { by: this.options.by }).catch((error: unknown) => {
-          if (!isDiskFull(error)) throw error
-          this.view.note(STOPPED_BY_FULL_DISK)
-          this.leave()
-        }),
-      )
-    } else if (this.#works || this.#warned) this.leave()
+    if (this.#command || (this.#works && !this.#stopping)) this.stop()
+    else if (this.#works || this.#warned) this.leave()
     else {
       this.#warned = true
       this.view.note('Ctrl-C once more leaves, and so does Ctrl-D.')
     }
   }
 
+  /** Stops the run, and never leaves. True if a run was there to be stopped. */
+  stop(): boolean {
+    const { session } = this
+    if (this.#command) {
+      this.#command.stop.abort()
+      return true
+    }
+    if (!this.#works || !session) return false
+    if (this.#stopping) return true
+    this.#stopping = true
+    this.view.stopping()
+    void this.#guarded(() =>
+      session.interrupt('stop', { by: this.options.by }).catch((error: unknown) => {
+        if (!isDiskFull(error)) throw error
+        this.view.note(STOPPED_BY_FULL_DISK)
+        this.leave()
+      }),
+    )
+    return true
+  }
+
+  /** The next mode that the folder allows. A run that works follows it from its next call on. */
+  nextMode(): void {
+    if (this.options.server) return this.view.note(SERVER_MODE)
+    void this.#guarded(async () => {
+      const { setup, terminal } = this.options
+      const wanted = NEXT_MODE[setup.mode]
+      const { mode: allowed } = await readSetup(setup.home, setup.folder, { mode: wanted })
+      const next = allowed === wanted ? wanted : wanted === 'auto' ? 'plan' : setup.mode
+      if (next === setup.mode) return this.view.note(`  This folder allows only the mode ${setup.mode}.`)
+      const isOffered = next !== 'plan' && this.#offeredMode !== 'plan'
+      if (!this.#isBusy && !isOffered) return terminal.enter(`/mode ${next}`)
+      setup.mode = next
+      const isLater = this.#offeredMode === 'plan' ? ', once this has come to an end' : ''
+      this.view.note(`  mode ${next}: ${MODES[next]}${isLater}`)
+    })
+  }
+
+  /** The last calls in full, on a screen of their own. */
+  expand(): void {
+    void this.#guarded(async () => {
+      const rows = await expandCalls(this)
+      if (rows.length === 0) this.view.note('There was no call in this session yet.')
+      else this.options.terminal.page(rows)
+    })
+  }
+
+  hasQueued = false
+  hasRunning = false
+  background(): void {}
+  unqueue(): Promise<string | null> {
+    return Promise.resolve(null)
+  }
+
+  get #isBusy(): boolean {
+    return this.#works || this.#follows || this.#enters
+  }
+
+  /** A harness fixes its tools when it is made, so a change from or to `plan` needs another one. */
+  async #offerMode(): Promise<void> {
+    const { mode } = this.options.setup
+    if (this.requestedEnd !== null || this.#left || mode === this.#offeredMode) return
+    if (mode !== 'plan' && this.#offeredMode !== 'plan') return
+    if (this.session && (await this.#waits(this.session.id))) return
+    this.requestedEnd = { type: 'mode', mode }
+  }
+
   /** Leaves the chat. A running session is released as it is. */
   leave(): void {
     if (this.#left) return
     this.#left = true
+    this.#command?.stop.abort()
     if (this.#works) {
       this.#exit = EXIT.later
       this.#closing = this.options.sessions.close()
@@ -266,20 +343,22 @@ export class Chat implements ChatControl {
     this.options.remember(text)
     if (!this.options.terminal.echoes) this.view.echo(text)
     if (text.startsWith('/')) return runSlashCommand(this, text, this.#works)
+    if (text.startsWith('!')) return this.#runCommand(text.slice(1).trim())
     // A child's report or another process has started a run since the prompt was shown.
     if (this.#follows) return this.#steer(text)
     const id = randomUUID()
     this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     const session = await this.ensureSession()
+    const input = await this.#inputOf(text)
     if (await this.#waits(session.id)) {
-      await session.send(text, { id, by: this.options.by })
+      await session.send(input, { id, by: this.options.by })
       return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
     }
     const { seq: written = 0 } = (await this.options.place.store.card(session.id)) ?? {}
     const { seq } = this.view
     // Events of other processes are shown before the answer.
     const after = seq > 0 && written > seq ? { after: seq } : {}
-    await this.#follow(() => session.stream(text, { deltas: true, id, ...after }))
+    await this.#follow(() => session.stream(input, { deltas: true, id, ...after }))
   }
 
   /** A server that is away does not keep the person here. */
@@ -304,8 +383,59 @@ export class Chat implements ChatControl {
   }
 
   async #steer(text: string): Promise<void> {
-    const { seq = 0 } = (await this.session?.send(text, { when: 'next' })) ?? {}
+    const { seq = 0 } = (await this.session?.send(await this.#inputOf(text), { when: 'next' })) ?? {}
     this.#sent = Math.max(this.#sent, seq)
+  }
+
+  /** The message with the files that it names and with what the person's commands printed. */
+  async #inputOf(text: string): Promise<Input> {
+    const { setup, told } = this.options
+    if (!text.includes('@') && told.length === 0) return text
+    const { attachFiles } = await import('./person-calls.ts')
+    const { input, lines } = await attachFiles(setup, text, told.splice(0))
+    for (const line of lines) this.view.note(`  ${line}`)
+    return input
+  }
+
+  /** What the person's command printed last, and how to stop it. */
+  #commandRows(mark: string): readonly string[] {
+    if (!this.#command) return []
+    const { paint, columns } = this.options.terminal.out
+    const { shown, last } = this.#command
+    const rows = last.map((line) => clipToWidth(`    ${oneLine(line, 2_000)}`, columns))
+    return [...rows, `${mark} ${clipToWidth(shown, columns - 16)} · Esc stops`].map((row) => paint.dim(row))
+  }
+
+  /** Runs a command of the person. A run that works hears what it printed at once, otherwise the next message tells it. */
+  async #runCommand(command: string): Promise<void> {
+    const { options, view } = this
+    const { out } = options.terminal
+    if (command === '') return view.note('Write a command after the "!", such as: !git status')
+    if (this.#command) return view.note('A command of yours runs already. Esc stops it.')
+    const stop = new AbortController()
+    const last: string[] = []
+    this.#command = { shown: `! ${oneLine(command, 400)}`, last, stop }
+    const onText = (text: string): void => {
+      last.push(...text.trimEnd().split('\n').slice(-LAST_ROWS))
+      last.splice(0, last.length - LAST_ROWS)
+    }
+    if (!this.#works) view.idle()
+    try {
+      const { runCommand } = await import('./person-calls.ts')
+      const ran = await runCommand(options.setup, command, { signal: stop.signal, onText })
+      if (typeof ran === 'string') return view.note(oneLine(ran, 600))
+      const rows = ran.rows.slice(-COMMAND_ROWS_MAX).map((row) => clipToWidth(`  ${shownLine(row)}`, out.columns))
+      const more = ran.rows.length - rows.length
+      const head = more > 0 ? [out.paint.dim(`  … ${more} lines before these`)] : []
+      const outcome = `  ${ran.good ? '✓' : '✗'} ${ran.outcome}`
+      const end = ran.good ? out.paint.dim(outcome) : out.paint.red(outcome)
+      out.say('call', [...head, ...rows, end].join('\n'))
+      if (this.#works) await this.session?.send(ran.told, { when: 'next', by: options.by })
+      else options.told.push(ran.told)
+    } finally {
+      this.#command = null
+      if (!this.#works) view.idle()
+    }
   }
 
   async goOn(): Promise<void> {
@@ -582,6 +712,8 @@ export class Chat implements ChatControl {
     const wants = paint.bold(fitLines(`? ${title} (call ${shownId(pending.callId)})`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown = new Set([...this.#shown, pendingKey(pending)])
+    const call = this.view.calls.at(pending.sessionId, pending.callId)
+    if (call) call.isShown = true
     const last = hidden === null ? [] : [paint.yellow(fitLines(hidden, columns))]
     terminal.out.say('ask', [wants, ...paintRows(action.rows, paint), ...last].join('\n'))
     return hidden !== null
@@ -630,6 +762,20 @@ export class Chat implements ChatControl {
     return this.session && `Go on with: ${terretCommand`interactive ${this.session.id}`}`
   }
 }
+
+type PersonCommandRun = {
+  readonly shown: string
+  readonly last: readonly string[]
+  readonly stop: AbortController
+}
+
+/** How many rows of a command that runs are shown. */
+const LAST_ROWS = 5
+/** How many rows of the output of a person's command are shown. The model is told more. */
+const COMMAND_ROWS_MAX = 40
+
+/** The order in which Shift-Tab goes through the modes. */
+const NEXT_MODE = { ask: 'auto', auto: 'plan', plan: 'ask' } as const
 
 function pendingKey({ sessionId, callId, digest = '' }: Pending): string {
   return `${sessionId} ${callId} ${digest}`

@@ -3,8 +3,10 @@ import type { Card, Event, Store } from '../../kernel/index.ts'
 import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
 import { ChatCalls, finishedRows, type FoldedCall } from '../chat/chat-calls.ts'
-import { slashCompletions } from '../chat/slash-commands.ts'
+import { slashMenu } from '../chat/slash-commands.ts'
 import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
+import type { FileSearch } from '../chat/file-search.ts'
+import type { MenuSources } from '../chat/menu.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
 import type { Surface } from '../present/screen.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
@@ -112,14 +114,15 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
   const agent = card?.agent ?? (far ? call.text('agent') : await chosenAgent(setup, call))
   const withSessions: WithSessions = far?.withSessions ?? withHarness
   for (let said = call; ; ) {
-    const now = setup
+    // A copy, because the chat changes its mode in place.
+    const now = { ...setup }
     const ended = await withSessions(
       place,
       now,
       said,
       async (sessions, ear) => {
         // Opened as late as possible: a missing model or key is reported without touching the terminal.
-        const terminal = (seat.terminal ??= openChatTerminal(seat, history))
+        const terminal = (seat.terminal ??= openChatTerminal(seat, history, now.folder))
         const models = far
           ? [far.model]
           : said.texts('model').length > 0
@@ -141,6 +144,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
             terminal,
             calls,
             typed: seat.chat?.options.typed ?? [...first.message],
+            told: seat.chat?.options.told ?? [],
             kept: [],
             by: far?.by ?? actorName(said),
             remember,
@@ -187,14 +191,39 @@ async function openServer({ store }: CommandContext, agent: string | undefined):
   return { ...(await readServerFacts(client, agent)), withSessions, hurry: () => patience.hurry() }
 }
 
-function openChatTerminal(seat: OpenChat, history: InputHistory): Terminal {
+function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string): Terminal {
   const ears = {
     entered: (text: string) => seat.chat?.aside(text),
     interrupt: () => seat.chat?.interrupt(),
+    stop: () => seat.chat?.stop() ?? false,
+    nextMode: () => seat.chat?.nextMode(),
+    expand: () => seat.chat?.expand(),
+    background: () => seat.chat?.background(),
+    unqueue: () => seat.chat?.unqueue() ?? Promise.resolve(null),
     end: () => seat.chat?.leave(),
     gone: () => closeAfterHangUp(seat),
   }
-  return openTerminal({ known: { history: history.entries, complete: slashCompletions }, ears, env: process.env })
+  const known = {
+    history: history.entries,
+    hasQueued: () => seat.chat?.hasQueued ?? false,
+    hasRunning: () => seat.chat?.hasRunning ?? false,
+  }
+  const sources = { commands: slashMenu, files: findFilesIn(folder) }
+  return openTerminal({ known, sources, ears, env: process.env })
+}
+
+/** The search in the files of a folder, which is loaded with the first `@`. */
+function findFilesIn(folder: string): MenuSources['files'] {
+  let search: FileSearch | null = null
+  const load = async (changed: () => void): Promise<void> => {
+    const { FileSearch } = await import('../chat/file-search.ts')
+    search ??= new FileSearch(folder)
+    changed()
+  }
+  return (query, changed) => {
+    if (!search) void load(changed)
+    return search?.find(query, changed) ?? []
+  }
 }
 
 /** Suppresses the notes of the setup here, because the chat shows them once. */
@@ -294,7 +323,12 @@ function closeAfterHangUp({ chat, terminal }: OpenChat): void {
 
 /** On a signal or a closed terminal the session is released as it is. */
 function listenToSignals(seat: OpenChat): () => void {
-  const interrupt = (): void => (seat.chat ? seat.chat.interrupt() : process.exit(EXIT.interrupted))
+  const interrupt = (): void => {
+    // An editor has the terminal, and Ctrl-C is for it.
+    if (seat.terminal?.isLent) return
+    if (seat.chat) seat.chat.interrupt()
+    else process.exit(EXIT.interrupted)
+  }
   const end = (): void => (seat.chat ? seat.chat.leave() : process.exit(EXIT.interrupted))
   const hangUp = (): void => closeAfterHangUp(seat)
   process.on('SIGINT', interrupt).on('SIGTERM', end).on('SIGHUP', hangUp)

@@ -70,6 +70,8 @@ export class Screen implements Surface {
   #spin: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
   #isClosed = false
+  /** Another program or another screen has the terminal. */
+  #isHeld = false
 
   constructor(out: NodeJS.WriteStream, { colours, input }: ScreenOptions) {
     this.paint = createPaint(colours)
@@ -143,7 +145,7 @@ export class Screen implements Surface {
 
   readonly draw = (): void => {
     this.#settle()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#isHeld) return
     const { finished, open } = this.#text?.look(this.style) ?? NO_TEXT
     this.#addText(finished)
     if (!this.#input && !this.#moving) return this.lift()
@@ -154,6 +156,12 @@ export class Screen implements Surface {
     this.#size = size
     this.#above = ''
     this.#drawn = drawn
+  }
+
+  /** While it is held nothing is drawn, and what is said waits. */
+  hold(on: boolean): void {
+    this.#isHeld = on
+    if (!on) this.draw()
   }
 
   /** Writes only the rows that changed. Nothing if there are none. */

@@ -241,7 +241,7 @@ async function toolsFor(
   { onLine, editor = {} }: Pick<FolderAgentOptions, 'onLine' | 'editor'> = {},
 ): Promise<readonly Tool[]> {
   const { launch, ...files } = editor
-  const { settings, folder, mode, policy, obeyed } = setup
+  const { settings, folder, policy, obeyed } = setup
   const { bashTool, builtInTools } = await import('../../tools/index.ts')
   // A question waits for a person unless --on-ask deny is set.
   const attended = policy.onAsk !== 'deny'
@@ -260,7 +260,7 @@ async function toolsFor(
     ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard, ...launched })]
     : []
   const tools = [...made, ...bash]
-  return mode === 'ask' ? tools.map(raiseApproval) : tools
+  return tools.map((tool) => approvedByMode(tool, setup))
 }
 
 async function withoutSecretLines(
@@ -301,14 +301,18 @@ function issueText({ message, path = [] }: Issue): string {
   return path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`
 }
 
-/** Raises the approval to at least `ask` for tools that mode `ask` asks about. A stricter one stays. */
-function raiseApproval(tool: Tool): Tool {
+/**
+ * The approval by the mode at the time of the call, because a chat changes its mode also while a run works. Mode `ask`
+ * raises the approval to at least `ask` for tools that it asks about. Mode `plan` refuses what is not only a look.
+ */
+function approvedByMode(tool: Tool, setup: FolderSetup): Tool {
   const stricter = (said: Approval): Approval => (said === 'auto' ? 'ask' : said)
   return {
     ...tool,
     approval: (args) => {
       const said = tool.approval(args)
-      if (!isAskedInMode(tool.name, args)) return said
+      if (setup.mode === 'plan') return tool.effect === 'read' || tool.outside ? said : 'never'
+      if (setup.mode !== 'ask' || !isAskedInMode(tool.name, args)) return said
       return said instanceof Promise ? said.then(stricter) : stricter(said)
     },
   }
