@@ -21,14 +21,14 @@ import { ownerFields, type CommandContext } from '../state/command-context.ts'
 import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
-import type { Harness, Pending, SessionHandle } from '../../index.ts'
+import type { Pending, Session, Sessions } from '../../index.ts'
 import type { MenuRow } from './menu.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
 import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
-import { shortId } from '../present/print.ts'
+import { shortId, terretCommand } from '../present/print.ts'
 import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
 import { argsFor, examineSetup, showDiff, showPermissions, showServers } from './show-commands.ts'
 
@@ -365,6 +365,7 @@ export const MODES = {
 } as const
 
 async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promise<void> {
+  if (chat.options.server) return chat.view.note(SERVER_MODE)
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
   if (!Object.hasOwn(MODES, wanted)) throw new CliError(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
@@ -372,6 +373,9 @@ async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promi
     throw new CliError(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
   chat.requestedEnd = { type: 'again', mode: wanted }
 }
+
+/** In a chat with a server. */
+export const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
 
 async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat
@@ -400,9 +404,19 @@ async function exportChat({ session: handle, view }: ChatControl, [out]: readonl
 
 // The chat as its commands see it.
 
+export type ChatServer = {
+  /** The id of the event of a message that was sent with this id. */
+  readonly eventIdOf: (id: string) => string
+  /** Ends requests that wait for a server that is away. */
+  readonly hurry: () => void
+}
+
 export type ChatOptions = {
   readonly place: CommandContext
-  readonly harness: Harness
+  /** Of a harness here, or of a server. */
+  readonly sessions: Sessions
+  /** The server that drives, whose setup counts. Null: this process drives. */
+  readonly server: ChatServer | null
   /** The mode changes while the chat goes on. */
   readonly setup: Omit<FolderSetup, 'mode'> & { mode: Mode }
   readonly models: readonly string[]
@@ -441,9 +455,9 @@ export interface ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
   /** Null until the first message. */
-  session: SessionHandle | null
+  session: Session | null
   /** Returns the session, and opens one if there is none yet. */
-  ensureSession(): Promise<SessionHandle>
+  ensureSession(): Promise<Session>
   /** How the chat ends after the current command; null: it goes on. */
   requestedEnd: ChatEnd | null
   /** The command that continues this session, if there is one. */

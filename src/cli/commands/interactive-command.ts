@@ -1,5 +1,5 @@
 // `terret interactive`: a chat with an agent in this folder, in a new or an existing session.
-import type { Harness } from '../../index.ts'
+import type { Sessions } from '../../index.ts'
 import type { Card, Event, Store } from '../../kernel/index.ts'
 import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
@@ -15,7 +15,10 @@ import { clipToWidth, fitLines } from '../present/terminal-text.ts'
 import { loadMarkdown } from '../present/markdown.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { EXIT, CliError } from '../exit.ts'
+import type { ServerFacts, WithSessions } from '../remote/remote-chat.ts'
 import { readAllEvents, readEventsBefore, foldAll } from '../state/read-log.ts'
+import { remoteClient } from '../state/remote-server.ts'
+import { folderOf } from '../state/session-folders.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { print, shortId, terretCommand } from '../present/print.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
@@ -73,11 +76,10 @@ async function runChat(
   call: CommandArgs,
   message: readonly string[],
 ): Promise<number> {
-  const setup = await readCommandSetup(
-    place,
-    card ? await workingFolder(place, card.session) : place.folder,
-    withoutNotes(call),
-  )
+  const client = remoteClient(place.store)
+  const setup = client
+    ? await readRemoteSetup(place, card, call)
+    : await readCommandSetup(place, card ? await workingFolder(place, card.session) : place.folder, withoutNotes(call))
   const seat: OpenChat = { chat: null, terminal: null }
   const off = listenToSignals(seat)
   const undivert = divertStderr(seat)
@@ -108,13 +110,15 @@ type ChatPart = {
 async function runChatModes({ place, card, call, setup, seat, message }: ChatSetup): Promise<number> {
   const { environmentSecrets } = await import('../../index.ts')
   const history = openInputHistory(place.home, setup.folder, environmentSecrets(setup.env))
-  const agent = card?.agent ?? (await chosenAgent(setup, call))
+  const server = await openServer(place, card?.agent ?? call.text('agent'))
+  const agent = card?.agent ?? (server ? call.text('agent') : await chosenAgent(setup, call))
+  const withSessions: WithSessions = server?.withSessions ?? withHarness
   let part: ChatPart = { said: call, setup, agent, id: card?.session ?? null, after: null }
   for (;;) {
     const now = part
-    const talk = (harness: Harness, ear: OutputListener): Promise<ChatEnd> =>
-      runChatPart({ place, seat, history, harness, ear, message }, now)
-    const ended = await withHarness(place, now.setup, now.said, talk, now.agent)
+    const talk = (sessions: Sessions, ear: OutputListener): Promise<ChatEnd> =>
+      runChatPart({ place, seat, history, sessions, server, ear, message }, now)
+    const ended = await withSessions(place, now.setup, now.said, talk, now.agent)
     if (ended.type === 'left') return ended.exit
     part = await nextPart(place, call, now, ended, seat.chat?.session?.id ?? null)
   }
@@ -132,8 +136,12 @@ async function nextPart(
   const said = withFlags(call, mode, models)
   const card = id === null ? null : await place.store.card(id)
   const folder = id === null || id === current ? now.setup.folder : await workingFolder(place, id)
-  const setup = await readCommandSetup(place, folder, withoutNotes(said))
-  const agent = after.session === undefined ? now.agent : (card?.agent ?? (await chosenAgent(setup, call)))
+  const isRemote = remoteClient(place.store) !== null
+  const setup = await (isRemote
+    ? readRemoteSetup(place, card, call)
+    : readCommandSetup(place, folder, withoutNotes(said)))
+  const chosen = async (): Promise<string | undefined> => (isRemote ? call.text('agent') : chosenAgent(setup, call))
+  const agent = after.session === undefined ? now.agent : (card?.agent ?? (await chosen()))
   return { said, setup, agent, id, after }
 }
 
@@ -141,13 +149,15 @@ type ChatSeat = {
   readonly place: CommandContext
   readonly seat: OpenChat
   readonly history: InputHistory
-  readonly harness: Harness
+  readonly sessions: Sessions
+  /** Null: this process drives. */
+  readonly server: ServerSide | null
   readonly ear: OutputListener
   readonly message: readonly string[]
 }
 
 async function runChatPart(
-  { place, seat, history, harness, ear, message }: ChatSeat,
+  { place, seat, history, sessions, server, ear, message }: ChatSeat,
   part: ChatPart,
 ): Promise<ChatEnd> {
   const { said, agent, id, after } = part
@@ -155,15 +165,17 @@ async function runChatPart(
   const setup = { ...part.setup }
   // Opened as late as possible: a missing model or key is reported without touching the terminal.
   const terminal = (seat.terminal ??= openChatTerminal(seat, history, setup.folder))
-  const models = said.texts('model').length > 0 ? said.texts('model') : (setup.settings.model ?? [])
-  const { tokens: window } = await smallestWindow(setup, models)
-  const session = id === null ? null : harness.session(id, { stored: true })
+  const named = said.texts('model')
+  const models = server ? [server.model] : named.length > 0 ? named : (setup.settings.model ?? [])
+  const { tokens: window } = server ? UNKNOWN_WINDOW : await smallestWindow(setup, models)
+  const session = id === null ? null : sessions.session(id, { stored: true })
   const isOther = after?.session !== undefined
   const before = isOther ? null : seat.chat
   const chat = new Chat(
     {
       place,
-      harness,
+      sessions,
+      server,
       setup,
       models,
       window,
@@ -172,7 +184,7 @@ async function runChatPart(
       typed: seat.chat?.options.typed ?? [...message],
       told: seat.chat?.options.told ?? [],
       kept: [],
-      by: actorName(said),
+      by: server?.by ?? actorName(said),
       remember: (text: string): void => history.add(text),
       ...(agent === undefined ? {} : { agent }),
     },
@@ -187,6 +199,28 @@ async function runChatPart(
   else if (isOther) await showSessionSoFar(chat, place)
   else if (after.mode !== undefined) chat.view.note(`  mode ${setup.mode}`)
   return chat.talk(session && (await place.store.card(session.id)))
+}
+
+const UNKNOWN_WINDOW = { tokens: Number.POSITIVE_INFINITY } as const
+
+async function readRemoteSetup(place: CommandContext, card: Card | null, call: CommandArgs): Promise<FolderSetup> {
+  const { remoteSetup } = await import('../remote/remote-chat.ts')
+  return remoteSetup(place, call, (card && (await folderOf(place, card.session))) ?? place.folder)
+}
+
+type ServerSide = ServerFacts & { readonly withSessions: WithSessions; readonly hurry: () => void }
+
+/** The server of the command line, or null. */
+async function openServer({ store }: CommandContext, agent: string | undefined): Promise<ServerSide | null> {
+  const client = remoteClient(store)
+  if (!client) return null
+  const [{ patienceOf }, { readServerFacts, withServer }] = await Promise.all([
+    import('../remote/remote-store.ts'),
+    import('../remote/remote-chat.ts'),
+  ])
+  const patience = patienceOf(store)
+  const withSessions = withServer(client, patience)
+  return { ...(await readServerFacts(client, agent)), withSessions, hurry: () => patience.hurry() }
 }
 
 function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string): Terminal {

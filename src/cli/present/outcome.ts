@@ -216,6 +216,14 @@ export function isExtractionMark(note: NoteEvent): boolean {
   return parseLearning(note)['extracted'] !== undefined
 }
 
+/** The first words of the note about the place and the time of a run. */
+export const TODAY = 'Today is '
+
+/** True for the note about the place and the time. The person knows both, and `history` shows it. */
+export function isProjectNote({ kind, text }: NoteEvent): boolean {
+  return kind === 'context' && text.startsWith(TODAY)
+}
+
 function parseLearning({ kind, text }: NoteEvent): JsonObject {
   const value = kind === 'learning' ? parseJson(text) : undefined
   return isObject(value) ? value : {}
