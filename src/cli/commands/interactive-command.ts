@@ -143,7 +143,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
         const isFirst = seat.chat === null
         chat.view.seq = seat.chat?.view.seq ?? 0
         seat.chat = chat
-        ear.hear = (line) => chat.view.calls.hear(line)
+        ear.hear = (line) => chat.view.calls.hear(line, 'process')
         ear.note = (text) => chat.view.note(text)
         if (isFirst) await greetPerson(chat, place)
         else chat.view.note(`  mode ${now.mode}`)
