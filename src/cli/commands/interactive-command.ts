@@ -192,7 +192,7 @@ async function runChatPart(
   )
   chat.view.seq = before?.view.seq ?? 0
   seat.chat = chat
-  ear.hear = (line) => chat.view.calls.hear(line)
+  ear.hear = (line) => chat.view.calls.hear(line, 'process')
   ear.note = (text) => chat.view.note(text)
   if (after?.said !== undefined) for (const line of after.said.split('\n')) chat.view.note(line)
   if (after === null) await greetPerson(chat, place)
