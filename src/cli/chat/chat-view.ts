@@ -183,6 +183,9 @@ export class ChatView implements EventRenderer {
         // The report of a child is not a message of the person. The line of the child says how it ended.
         if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
         return
+      case 'user.withdraw':
+        this.queued.delete(event.message)
+        return
       case 'run.started':
         this.run = event.seq
         this.#presenter.tokens = 0

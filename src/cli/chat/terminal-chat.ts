@@ -57,6 +57,8 @@ export class Chat implements ChatControl {
   /** The number of the last event that this chat sent. */
   #sent = 0
   #works = false
+  /** The text of each message that was sent to a run that worked, by its seq. */
+  readonly #steered = new Map<number, string>()
   /** True while a run is followed, also between two parts of it when the person is asked. */
   #follows = false
   /** True while an input of the person is carried out. */
@@ -305,12 +307,6 @@ export class Chat implements ChatControl {
     })
   }
 
-  hasQueued = false
-  hasRunning = false
-  background(): void {}
-  unqueue(): Promise<string | null> {
-    return Promise.resolve(null)
-  }
 
   get #isBusy(): boolean {
     return this.#works || this.#follows || this.#enters
@@ -386,6 +382,39 @@ export class Chat implements ChatControl {
   async #steer(text: string): Promise<void> {
     const { seq = 0 } = (await this.session?.send(await this.#inputOf(text), { when: 'next' })) ?? {}
     this.#sent = Math.max(this.#sent, seq)
+    if (seq > 0) this.#steered.set(seq, text)
+  }
+
+  /** Messages of this chat that no request has included yet, the last at the end. */
+  get #takeable(): readonly number[] {
+    return [...this.#steered.keys()].filter((seq) => this.view.queued.has(seq))
+  }
+
+  get hasQueued(): boolean {
+    return this.#takeable.length > 0
+  }
+
+  /** Takes the last queued message back. The log says whether a request came first; then it stays sent. */
+  async unqueue(): Promise<string | null> {
+    const { session, view, options } = this
+    const message = this.#takeable.at(-1)
+    if (!session || message === undefined) return null
+    const text = this.#steered.get(message) ?? ''
+    let isSent = false
+    await this.#guarded(async () => {
+      isSent = true
+      const { seq } = await session.send([{ type: 'withdraw', message }], { by: options.by })
+      for await (const event of readEvents(options.place.store, session.id, message)) {
+        if (event.seq >= seq) break
+        if (event.type === 'run.settled' || (event.type === 'model.started' && event.shows.includes(message)))
+          return view.note('It was sent already, and cannot be taken back.')
+      }
+      isSent = false
+    })
+    if (isSent) return null
+    this.#steered.delete(message)
+    view.queued.delete(message)
+    return text
   }
 
   /** The message with the files that it names and with what the person's commands printed. */

@@ -78,7 +78,6 @@ export type InputListeners = {
   readonly nextMode: () => void
   /** Everything that was shown, in full. */
   readonly expand: () => void
-  readonly background: () => void
   /** Takes the last queued message back. Null: it was sent already. */
   readonly unqueue: () => Promise<string | null>
   readonly end: () => void
@@ -315,8 +314,6 @@ class RichTerminal implements Terminal {
         return ears.nextMode()
       case 'expand':
         return ears.expand()
-      case 'background':
-        return ears.background()
       case 'search':
         return void this.#searchHistory()
       case 'compose':

@@ -230,7 +230,6 @@ function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string)
     stop: () => seat.chat?.stop() ?? false,
     nextMode: () => seat.chat?.nextMode(),
     expand: () => seat.chat?.expand(),
-    background: () => seat.chat?.background(),
     unqueue: () => seat.chat?.unqueue() ?? Promise.resolve(null),
     end: () => seat.chat?.leave(),
     gone: () => closeAfterHangUp(seat),
@@ -238,7 +237,6 @@ function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string)
   const known = {
     history: history.entries,
     hasQueued: () => seat.chat?.hasQueued ?? false,
-    hasRunning: () => seat.chat?.hasRunning ?? false,
   }
   const sources = { commands: slashMenu, files: findFilesIn(folder) }
   return openTerminal({ known, sources, ears, env: process.env })
