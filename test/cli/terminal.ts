@@ -141,6 +141,7 @@ export function expectScreen(shown: string, name: string, stage: Stage): void {
     .replace(/\b[0-9a-f]{8}\b/g, '1a2b3c4d')
     .replace(/\b[\d,]+ tokens\b/g, 'N tokens')
     .replace(/\b\d+ out\b/g, 'N out')
+    .replace(/ · \d+(?:\.\d)? s\b/g, ' · N s')
     .replace(/ by (?!terret:)\S+$/gm, ' by you')
     .replace(FRAMES, '⠋')}\n`
   const file = fileURLToPath(new URL(`screens/${name}.txt`, import.meta.url))

@@ -69,7 +69,7 @@ export class FileSearch {
       const to = Math.min(among.length, search.next + FILES_PER_LOOK)
       for (; search.next < to; search.next += 1) {
         const file = among[search.next]
-        const rank = file ? fuzzyRank(query, file) : null
+        const rank = file ? fuzzyRank(query, file, worstOf(search.best)) : null
         if (file === undefined || rank === null) continue
         search.matches.push(file)
         keepBest(search.best, { path: file.text, rank })
@@ -95,9 +95,14 @@ export class FileSearch {
   }
 }
 
+/** A file of this rank or above is not among the best. */
+function worstOf(best: readonly Found[]): number {
+  return best.length < SHOWN_MAX ? Number.POSITIVE_INFINITY : (best.at(-1)?.rank ?? 0)
+}
+
 /** Keeps the best few, in order. */
 function keepBest(best: Found[], found: Found): void {
-  if (best.length === SHOWN_MAX && (best.at(-1)?.rank ?? 0) <= found.rank) return
+  if (found.rank >= worstOf(best)) return
   let at = best.length
   while (at > 0 && (best[at - 1]?.rank ?? 0) > found.rank) at -= 1
   best.splice(at, 0, found)

@@ -25,27 +25,31 @@ const RANK = 100_000
 
 /**
  * How well a lower-case query fits: the lower, the better. Null: it does not fit. Best are queries whose letters go on
- * from starts of words (`edl` in `edit-line`), then queries that stand in the text, then letters in their order.
+ * from starts of words (`edl` in `edit-line`), then queries that stand in the text, then letters in their order. A text
+ * that cannot be better than `limit` is not looked at further, and any rank above the limit is returned.
  */
-export function fuzzyRank(query: string, searched: SearchText): number | null {
+export function fuzzyRank(query: string, searched: SearchText, limit = Number.POSITIVE_INFINITY): number | null {
   const { lower, base } = searched
-  if (query === '') return Math.min(lower.length, RANK - 1)
   const length = Math.min(lower.length, RANK - 1)
+  if (query === '') return length
   const start = query.includes('/') ? 0 : base
   if (lower.startsWith(query, start)) return length
   if (!hasInOrder(query, lower)) return null
-  if (goesByWords(query, searched, start, start)) return RANK + length
-  if (goesByWords(query, searched, start, lower.length)) return 2 * RANK + length
-  if (start > 0 && goesByWords(query, searched, 0, lower.length)) return 3 * RANK + length
-  const found = lower.lastIndexOf(query)
-  if (found >= start) return 4 * RANK + length
-  return (found >= 0 ? 5 : 6) * RANK + length
+  const tests = [
+    () => goesByWords(query, searched, start, start),
+    () => goesByWords(query, searched, start, lower.length),
+    () => start > 0 && goesByWords(query, searched, 0, lower.length),
+    () => lower.lastIndexOf(query) >= start,
+    () => lower.includes(query),
+  ]
+  const found = tests.findIndex((test, at) => (at + 1) * RANK + length >= limit || test())
+  return (found < 0 ? tests.length + 1 : found + 1) * RANK + length
 }
 
 function hasInOrder(query: string, lower: string): boolean {
   let at = -1
-  for (const letter of query) {
-    at = lower.indexOf(letter, at + 1)
+  for (let done = 0; done < query.length; done += 1) {
+    at = lower.indexOf(query[done] ?? '', at + 1)
     if (at < 0) return false
   }
   return true

@@ -12,7 +12,7 @@ import {
   isForOthers,
   type ApprovalAnswer,
 } from '../present/ask-approval.ts'
-import { callSubject } from './chat-calls.ts'
+import { callSubject } from '../present/blocks.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import {
   expandCalls,
@@ -91,7 +91,7 @@ export class Chat implements ChatControl {
     this.#left = !options.terminal.open
     this.#offeredMode = options.setup.mode
     this.#branch = readBranch(options.setup.folder)
-    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
+    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options)
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
     this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
@@ -701,6 +701,8 @@ export class Chat implements ChatControl {
     const wants = paint.bold(fitLines(`? ${title} (call ${shownId(pending.callId)})`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown = new Set([...this.#shown, pendingKey(pending)])
+    const call = this.view.calls.at(pending.sessionId, pending.callId)
+    if (call) call.isShown = true
     const last = hidden === null ? [] : [paint.yellow(fitLines(hidden, columns))]
     terminal.out.say('ask', [wants, ...paintRows(action.rows, paint), ...last].join('\n'))
     return hidden !== null

@@ -57,14 +57,14 @@ export interface Terminal {
   read(question?: string, withdrawn?: AbortSignal): Promise<string | null>
   /** Shows a list with search and returns the value taken. Null: the person left the list, or the signal withdrew it. */
   pick(options: PickOptions, withdrawn?: AbortSignal): Promise<string | null>
-  /** Makes the terminal call for the person. A plain terminal cannot. */
-  ring(): void
   /** Lets the person change a text in their own editor. `name` is that of the file, for its colours there. */
   edit(text: string, name: string): Promise<EditorEnd>
   /** Enters a text as if the person had typed it. The line being edited stays. */
   enter(text: string): void
   /** Shows rows page by page until the person leaves. They must be clean. */
   page(rows: readonly string[]): void
+  /** Makes the terminal call for the person. A plain terminal cannot. */
+  ring(): void
   /** Restores the terminal. `gone`: the terminal does not exist any more. */
   close(gone?: boolean): void
 }
@@ -410,10 +410,6 @@ class RichTerminal implements Terminal {
     this.out.later()
   }
 
-  ring(): void {
-    if (this.open) this.#tty.write('\u0007')
-  }
-
   #pressPage(pager: Pager, key: KeyPress): void {
     const next = pressPageKey(pager, key, this.out.rows)
     if (next === null) this.#leavePages()
@@ -428,6 +424,10 @@ class RichTerminal implements Terminal {
     this.#pager = null
     this.#tty.write(`${PAGES_OFF}${SHOW_CURSOR}`)
     this.out.hold(false)
+  }
+
+  ring(): void {
+    if (this.open) this.#tty.write('\u0007')
   }
 
   #suspend(): void {

@@ -3,22 +3,19 @@ import type { Harness } from '../../index.ts'
 import type { Card, Event, Store } from '../../kernel/index.ts'
 import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
-import { ChatCalls, finishedRows, type FoldedCall } from '../chat/chat-calls.ts'
+import { ChatCalls } from '../chat/chat-calls.ts'
+import { showLastMessages } from '../chat/recalled-messages.ts'
 import { type ChatEnd, COMMAND_NAMES, slashMenu } from '../chat/slash-commands.ts'
 import { refuseNoChat } from '../chat/pick-commands.ts'
 import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
 import type { FileSearch } from '../chat/file-search.ts'
 import type { MenuSources } from '../chat/menu.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
-import type { Surface } from '../present/screen.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
 import { loadMarkdown } from '../present/markdown.ts'
-import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../../view/clean.ts'
-import { countNoun } from '../../view/shown-text.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { readAllEvents, readEventsBefore, foldAll } from '../state/read-log.ts'
-import { isStoppedFailure } from '../present/outcome.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { print, shortId, terretCommand } from '../present/print.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
@@ -282,42 +279,9 @@ async function showSessionSoFar({ view, session, options }: Chat, { store }: Com
   else if (paused) await session.send([{ type: 'resume' }], { by: options.by })
 }
 
-/** The number of last messages that are shown. */
-const RECALLED = 3
 /** The key for calls in the logs that a fork comes from. No session has this id. */
 const BEFORE = ''
-const CALLS_MAX = 8
 const CHILDREN_MAX = 1_000
-
-type RecalledEvent = { readonly of: string; readonly event: Event }
-
-/** Shows the last messages with the texts and calls after them, as the chat showed them. */
-function showLastMessages(view: ChatView, out: Surface, all: readonly RecalledEvent[]): void {
-  const [first] = all.filter(({ event }) => event.type === 'user.message').slice(-RECALLED)
-  const { paint, columns } = out
-  let calls: FoldedCall[] = []
-  const flush = (): void => {
-    const hidden = calls.length - CALLS_MAX
-    if (hidden > 0) out.say('call', paint.dim(`  … ${countNoun(hidden, 'call')} before these: /calls lists them`))
-    for (const call of calls.slice(-CALLS_MAX))
-      for (const row of finishedRows(call, paint, columns)) out.say('call', row)
-    calls = []
-  }
-  for (const { of, event } of first ? all.slice(all.indexOf(first)) : []) {
-    const text = event.type === 'agent.message' ? messageText(event) : ''
-    if (event.type === 'user.message' || event.type === 'model.failed' || text.trim() !== '') flush()
-    if (event.type === 'user.message') view.echo(messageText(event))
-    else if (event.type === 'model.failed' && isStoppedFailure(event)) view.cut(event)
-    else if (event.type === 'agent.message') {
-      out.speak(text)
-      out.hush()
-    } else if (event.type === 'agent.tool_result') {
-      const call = view.calls.at(of, event.call)
-      if (call) calls.push(call)
-    }
-  }
-  flush()
-}
 
 /** Adds the calls of children, each below its parent's call. Parents come first, because their ids are shorter. */
 async function recallChildCalls(calls: ChatCalls, store: Store, root: string): Promise<void> {

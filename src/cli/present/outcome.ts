@@ -134,8 +134,11 @@ function linesText(lines: number): string {
   return `${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}`
 }
 
+/** The line below the text of a file, which says what was read, is not one of the file. */
+const READ_END = /\n\(lines \d+ to \d+ of \d+; [^\n]*\)$/
+
 function sizeText(content: string | BlobRef): string {
-  return typeof content === 'string' ? linesText(lineCount(content)) : `${content.bytes} bytes`
+  return typeof content === 'string' ? linesText(lineCount(content.replace(READ_END, ''))) : `${content.bytes} bytes`
 }
 
 /** How many lines a write or an edit added and removed, from the diff in its result. */

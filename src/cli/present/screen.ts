@@ -158,6 +158,12 @@ export class Screen implements Surface {
     this.#drawn = drawn
   }
 
+  /** While it is held nothing is drawn, and what is said waits. */
+  hold(on: boolean): void {
+    this.#isHeld = on
+    if (!on) this.draw()
+  }
+
   /** Writes only the rows that changed. Nothing if there are none. */
   #change({ rows, row, column }: DrawnRows): string {
     const before = this.#drawn
@@ -200,12 +206,6 @@ export class Screen implements Surface {
   #replace({ rows, row, column }: DrawnRows): string {
     const text = `${this.#erase()}${this.#above}${rows.join('\n')}`
     return `${text}${cursorUp(rows.length - 1 - row)}${columnTo(column)}`
-  }
-
-  /** While it is held nothing is drawn, and what is said waits. */
-  hold(on: boolean): void {
-    this.#isHeld = on
-    if (!on) this.draw()
   }
 
   #settle(): void {
