@@ -26,7 +26,9 @@ describe.skipIf(noTmux || noBubblewrap)('commands that fail', { timeout: 120_000
     expect(err).toMatch(/^ {2}✗ bash .* · exit 3 · 31 lines · [\d.]+ s$/m)
     const shown = ['    ┊ 25 lines before these', '    │ 26', '    │ 30', '    │ oops']
     for (const line of shown) expect(err.split('\n')).toContain(line)
-    expect((await stage.terret('history', 'latest')).out).toMatch(/agent\.tool_result +\S+ ✗ bash .* · exit 3 · 31 lines · [\d.]+ s {2}oops$/m)
+    expect((await stage.terret('history', 'latest')).out).toMatch(
+      /agent\.tool_result +\S+ ✗ bash .* · exit 3 · 31 lines · [\d.]+ s {2}oops$/m,
+    )
     expect((await stage.terret('inspect', 'latest')).out).toContain('bash: 1 exit 3\n')
     const page = (await stage.terret('export', 'latest', '--format', 'md')).out
     expect(page).toMatch(/: exit 3 · 31 lines\n\nstdout:\n\n```\n1\n2\n/)
@@ -49,7 +51,9 @@ describe.skipIf(noTmux || noBubblewrap)('commands that fail', { timeout: 120_000
     seen.enter('/quit')
     await seen.until('Go on with')
     seen.enter('clear; terret interactive --continue')
-    await seen.until(/✗ bash .* exit 3 · 31 lines · [\d.]+ s #1[\s\S]*✓ bash seq -f .* · 1,200 lines · [\d.]+ s #2[\s\S]*\n›$/)
+    await seen.until(
+      /✗ bash .* exit 3 · 31 lines · [\d.]+ s #1[\s\S]*✓ bash seq -f .* · 1,200 lines · [\d.]+ s #2[\s\S]*\n›$/,
+    )
     seen.enter('/show 1')
     await seen.until(/stdout, 30 lines:\n {2}│ 1\n[\s\S]*stderr, 1 line:\n {2}│ oops\n/)
     seen.enter('/show 2 all')
@@ -111,7 +115,9 @@ describe.skipIf(noTmux || noBubblewrap)('what was stopped', { timeout: 120_000 }
     seen.keys('C-d')
     await seen.until('Go on with')
     seen.enter('clear; terret interactive --continue')
-    await seen.until(/│ I think.*\n\n! The answer was cut here[\s\S]*stopped, output cut · 3 lines · [\d.]+ s #1[\s\S]*\n›$/)
+    await seen.until(
+      /│ I think.*\n\n! The answer was cut here[\s\S]*stopped, output cut · 3 lines · [\d.]+ s #1[\s\S]*\n›$/,
+    )
   })
 
   it('B-SHOW-7: so does run, and inspect and a page tell it', async () => {

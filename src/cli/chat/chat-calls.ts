@@ -113,7 +113,10 @@ const FRESH = { number: '', depth: 0, printed: 0, lines: [], way: null, below: 0
 /** The line of a call, the last lines of a command that failed, and a change that nobody was shown before. */
 export function finishedRows(call: FoldedCall, paint: Paint, width: number): readonly string[] {
   const style = { paint, width, mark: '', depth: call.depth, number: call.number }
-  return [...callRows(call, { ...style, more: 'Ctrl-O' }), ...(call.isShown || call.depth > 0 ? [] : changeRows(call, style))]
+  return [
+    ...callRows(call, { ...style, more: 'Ctrl-O' }),
+    ...(call.isShown || call.depth > 0 ? [] : changeRows(call, style)),
+  ]
 }
 
 export function foldedLine(call: FoldedCall, { paint, width, mark }: FoldedStyle): string {

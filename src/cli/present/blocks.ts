@@ -79,7 +79,9 @@ export function tookText(ms: number): string {
 
 function endText({ outcome, tookMs }: CallBlock): string {
   if (!outcome) return ''
-  return [outcomeText(outcome), ...(tookMs === null ? [] : [tookText(tookMs)])].filter((text) => text !== '').join(' · ')
+  return [outcomeText(outcome), ...(tookMs === null ? [] : [tookText(tookMs)])]
+    .filter((text) => text !== '')
+    .join(' · ')
 }
 
 /** The call and what came of it, in one line without a sign. */

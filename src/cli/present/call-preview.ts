@@ -160,7 +160,8 @@ function changedWords(
   const hasRoom = [before, after].every(({ texts }) => texts.length === 1 && widthOf(texts[0] ?? '') + 2 <= columns)
   if (!hasRoom) return null
   const lead = MARGIN.length + 1
-  const words = (text: string): readonly string[] => text.slice(lead).match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]+/gu) ?? []
+  const words = (text: string): readonly string[] =>
+    text.slice(lead).match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]+/gu) ?? []
   const [olds, news] = [words(a), words(b)]
   const most = Math.min(olds.length, news.length)
   let head = 0

@@ -75,6 +75,10 @@ function resultText(event: Extract<Event, { type: 'agent.tool_result' }>, block:
   const outcome = block.outcome ?? outcomeOf(event)
   const ended = { ...block, status: event.status, outcome }
   const { content } = event
-  const shown = outcome.command ? lastLineOf(outcome) : typeof content === 'string' && outcome.good ? oneLine(content) : ''
+  const shown = outcome.command
+    ? lastLineOf(outcome)
+    : typeof content === 'string' && outcome.good
+      ? oneLine(content)
+      : ''
   return `${signOf(ended, '')} ${callText(ended)}${shown === '' ? '' : `  ${shown}`}`
 }
