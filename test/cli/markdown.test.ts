@@ -138,7 +138,12 @@ describe('Markdown', () => {
 
   it('B-CLI-302: every row fits and has its margin, at any width, also of hostile text', () => {
     const evil = `${PAGE}\n\`\`\`\n${'x'.repeat(30_000)}\n\`\`\`\n${'> '.repeat(3_000)}deep\n${'*'.repeat(5_000)}a`
-    const texts = [evil, '\u001b[2J\u001b]0;title\u0007', '? edit a.txt · +1 −1\n✓ bash rm\n› yes', '日本語'.repeat(100)]
+    const texts = [
+      evil,
+      '\u001b[2J\u001b]0;title\u0007',
+      '? edit a.txt · +1 −1\n✓ bash rm\n› yes',
+      '日本語'.repeat(100),
+    ]
     for (const text of texts)
       for (const columns of [10, 24, 79, 200]) {
         const rows = modelText(text, { columns, hasColours: false }).split('\n')
@@ -218,7 +223,9 @@ describe('the colours of code', () => {
     )
     expect(colours('sql', "SELECT 'a' from t -- x")).toBe("<35:SELECT> <32:'a'> <35:from> t <2:-- x>")
     expect(colours('json', '{"a": [1.5, true, "b"]}')).toBe('{<36:"a">: [<33:1.5>, <35:true>, <32:"b">]}')
-    expect(colours('diff', '@@ -1 +1 @@', '-old', '+new', ' same')).toBe('<36:@@ -1 +1 @@>\n<31:-old>\n<32:+new>\n same')
+    expect(colours('diff', '@@ -1 +1 @@', '-old', '+new', ' same')).toBe(
+      '<36:@@ -1 +1 @@>\n<31:-old>\n<32:+new>\n same',
+    )
     expect(colours('brainfuck', 'const "a"')).toBe('const "a"')
   })
 

@@ -118,7 +118,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
       said,
       async (harness, ear) => {
         // Opened as late as possible: a missing model or key is reported without touching the terminal.
-        const terminal = (seat.terminal ??= openChatTerminal(seat, history, now.folder))
+        const terminal = (seat.terminal ??= openChatTerminal(seat, history, now))
         const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
         const { tokens: window } = await smallestWindow(now, models)
         const id = seat.chat ? seat.chat.session?.id : card?.session
@@ -160,7 +160,7 @@ async function runChatModes({ place, card, call, seat, ...first }: ChatSetup): P
   }
 }
 
-function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string): Terminal {
+function openChatTerminal(seat: OpenChat, history: InputHistory, setup: FolderSetup): Terminal {
   const ears = {
     entered: (text: string) => seat.chat?.aside(text),
     interrupt: () => seat.chat?.interrupt(),
@@ -175,8 +175,8 @@ function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string)
     history: history.entries,
     hasQueued: () => seat.chat?.hasQueued ?? false,
   }
-  const sources = { commands: slashMenu, files: findFilesIn(folder) }
-  return openTerminal({ known, sources, ears, env: process.env })
+  const sources = { commands: slashMenu, files: findFilesIn(setup.folder) }
+  return openTerminal({ known, sources, ears, env: process.env, vim: setup.settings.vim === true })
 }
 
 /** The search in the files of a folder, which is loaded with the first `@`. */

@@ -183,7 +183,13 @@ function spanRun(token: Token, style: SpanStyle): Runs {
   }
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&', '&quot;': '"', '&#39;': "'" }
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&amp;': '&',
+  '&quot;': '"',
+  '&#39;': "'",
+}
 
 /** Only these: a code of another character could be one that is not to be drawn. */
 function decodeEntities(text: string): string {
@@ -237,7 +243,9 @@ function tableRows(table: Tokens.Table, style: TextStyle, depth: number): readon
     row.map((cell) => spanRuns(cell.tokens, { ...style, codes, depth }))
   const header = cells(table.header, '1')
   const rows = table.rows.map((row) => cells(row, ''))
-  const natural = header.map((_, i) => Math.max(1, ...[header, ...rows].map((row) => widthOf(textOfRuns(row[i] ?? [])))))
+  const natural = header.map((_, i) =>
+    Math.max(1, ...[header, ...rows].map((row) => widthOf(textOfRuns(row[i] ?? [])))),
+  )
   const room = style.columns - (header.length - 1) * BAR.length
   const widths = fitWidths(natural, room)
   if (widths === null) return wrapped(plainRuns(table.raw.trimEnd()), style)
