@@ -1,5 +1,6 @@
 // The three kinds of failure: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed
 // assertion).
+import { SITE } from './addresses.ts'
 
 /** A closed list on purpose: callers switch on it. */
 export type FaultCode =
@@ -26,6 +27,11 @@ export class Fault extends Error {
     this.name = 'Fault'
     this.code = code
     this.detail = detail
+  }
+
+  /** Where the reference tells the cause and the remedy of this code. */
+  get url(): string {
+    return `${SITE}/reference/errors#${this.code}`
   }
 }
 

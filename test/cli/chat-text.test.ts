@@ -86,7 +86,10 @@ describe('the echo of a message', () => {
   function echoed(text: string): readonly string[] {
     const out = Object.assign(new PassThrough(), { columns: 80, rows: 24 })
     const screen = new Screen(out as unknown as NodeJS.WriteStream, { colours: false })
-    new ChatView(screen, new ChatCalls(), () => false, Number.POSITIVE_INFINITY).echo(text)
+    new ChatView(screen, new ChatCalls(), () => false, {
+      window: Number.POSITIVE_INFINITY,
+      place: { store: { now: () => 0 } },
+    }).echo(text)
     screen.close(false)
     return String(out.read() ?? '')
       .split('\n')

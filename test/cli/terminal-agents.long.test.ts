@@ -38,7 +38,7 @@ describe.skipIf(noTmux)('the agents of a chat', { timeout: 120_000 }, () => {
     const shown = seen.text()
     // Once in the lines that move, and once for each command; never a line of its own for a call of the child.
     expect(shown.match(/~\d+\.0 subagent · /g)).toHaveLength(3)
-    expect(shown).not.toContain('✓ read notes.txt')
+    expect(shown).not.toContain('  ✓ read notes.txt')
     expectScreen(shown.replace(/\d\d:\d\d:\d\d/g, 'hh:mm:ss').replace(/· <?\d+s/g, '· Ns'), 'agents', stage)
   })
 

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noPostgres, Server } from '../postgres/server.ts'
 import { packInto, root } from './packed.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-templates-'))
@@ -28,38 +29,64 @@ const noNpm = findTrouble()
 if (noNpm !== null && process.env['TERRET_REQUIRE_TEMPLATES'])
   throw new Error(`npm cannot install, and the tests of the templates may not be skipped here: ${noNpm}`)
 
-/** Its folder, with all that it needs installed. */
+const made = new Map<string, string>()
+
+/** The folder of a template, with all that it needs installed. */
+function folderOf(template: string): string {
+  const there = made.get(template) ?? make(template)
+  made.set(template, there)
+  return there
+}
+
 function make(template: string): string {
   const options = { cwd: folder, stdio: 'pipe' } as const
   const name = `my-${template}`
   execFileSync(process.execPath, [join(unpacked, 'dist/cli/main.js'), 'create', name, '--template', template], options)
-  const made = join(folder, name)
+  const place = join(folder, name)
   // The version of its manifest is not published yet: the package itself takes its place.
-  execFileSync('npm', ['install', '--silent', '--no-audit', '--no-fund', tarball], { ...options, cwd: made })
-  return made
+  execFileSync('npm', ['install', '--silent', '--no-audit', '--no-fund', tarball], { ...options, cwd: place })
+  return place
 }
 
 /** The variables of a user with no key, no model and no configuration. */
 const env = { PATH: process.env['PATH'] ?? '', HOME: folder, LANG: 'C.UTF-8', NEXT_TELEMETRY_DISABLED: '1' }
 
-/** Runs a command without a network where the sandbox is there: only the machine itself can be reached. */
-function runOffline(cwd: string, more: Readonly<Record<string, string>> = {}) {
-  const alone = spawnSync('bwrap', ['--version']).status === 0 ? ['bwrap', '--dev-bind', '/', '/', '--unshare-net'] : []
-  const [program, ...args] = [...alone, 'npm', 'test']
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd, env: { ...env, ...more }, encoding: 'utf8' })
-  return { status, stdout, stderr }
+/** Only the machine itself can be reached. Where the sandbox is not there, the tests run with a network. */
+const alone = spawnSync('bwrap', ['--version']).status === 0 ? ['bwrap', '--dev-bind', '/', '/', '--unshare-net'] : []
+
+function expectTestsPass(
+  template: string,
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): void {
+  const [program = 'npm', ...args] = words
+  const options = { cwd: folderOf(template), env: { ...env, ...more }, encoding: 'utf8' } as const
+  const { status, stdout, stderr } = spawnSync(program, args, options)
+  const stdoutOfPassed = expect.stringMatching(/^(?:#|ℹ) fail 0$/m) as string
+  expect({ status, stdout, stderr }).toMatchObject({ status: 0, stdout: stdoutOfPassed })
 }
+
+const TIMEOUT = { timeout: 600_000 }
 
 describe('the template', () => {
   it.skipIf(noNpm !== null).each(readdirSync(join(root, 'templates')))(
     'B-CREATE-5: %s, made by the packed package, passes its own tests without a network (skipped where npm cannot install)',
-    { timeout: 600_000 },
-    (template) => {
-      const { status, stdout, stderr } = runOffline(make(template))
-      expect({ status, stdout, stderr }).toMatchObject({
-        status: 0,
-        stdout: expect.stringMatching(/^(?:#|ℹ) fail 0$/m) as string,
-      })
+    TIMEOUT,
+    (template) => expectTestsPass(template, [...alone, 'npm', 'test']),
+  )
+
+  it.skipIf(noNpm !== null || noPostgres)(
+    'B-CREATE-6: worker passes the same tests on a real Postgres (skipped where npm cannot install, or without Postgres)',
+    TIMEOUT,
+    async () => {
+      const server = await Server.start()
+      try {
+        expectTestsPass('worker', ['npm', 'test'], { DATABASE_URL: server.url() })
+        const left = await server.query("select nspname from pg_namespace where nspname like 'test%'")
+        expect(left).toEqual([])
+      } finally {
+        await server.stop()
+      }
     },
   )
 })

@@ -2,12 +2,12 @@
 // folded, and queued messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import { WindowFill, fillWithTokens } from '../../context/window-fill.ts'
-import type { ChatCalls } from './chat-calls.ts'
+import { type ChatCalls, isWhole, printedTexts, unfoldCall } from './chat-calls.ts'
 import { isRenewable } from './reached-limit.ts'
 import { DOING_RANK, fitStatus, type StatusPart } from './status-line.ts'
 import type { RedrawnPart, Surface } from '../present/screen.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from '../present/presenter.ts'
-import { clipToWidth, cleanModelText, wrapText } from '../present/terminal-text.ts'
+import { clipToWidth, cleanModelText, fitLines, wrapText } from '../present/terminal-text.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { percentText } from '../../view/shown-text.ts'
 import { INCOMPLETE_TEXTS } from '../present/result-output.ts'
@@ -20,6 +20,9 @@ import { terretCommand } from '../present/print.ts'
 const ECHO_LINES_MAX = 8
 const ECHO_ROWS_MAX = 24
 const ECHO_ROWS_CUT = 5
+
+/** `window`: how many tokens the model takes; infinity if that is unknown. */
+type ViewOptions = { readonly window: number; readonly place: { readonly store: { now(): number } } }
 
 export class ChatView implements EventRenderer {
   readonly wording = { unanswered: 'The model did not answer', failureCharsMax: 400, noteCharsMax: 400, margin: '' }
@@ -54,9 +57,13 @@ export class ChatView implements EventRenderer {
   status: () => readonly StatusPart[] = () => []
   readonly #window: number
 
-  /** `window`: how many tokens the model takes; infinity if that is unknown. */
-  constructor(out: Surface, calls: ChatCalls, isEchoed: (id: string) => boolean, window: number) {
+  /** What can be pressed while a command runs. */
+  callKey = ''
+  readonly #now: () => number
+
+  constructor(out: Surface, calls: ChatCalls, isEchoed: (id: string) => boolean, { window, place }: ViewOptions) {
     this.#window = window
+    this.#now = () => place.store.now()
     this.calls = calls
     this.#out = out
     this.#presenter = new Presenter(out, this)
@@ -90,10 +97,14 @@ export class ChatView implements EventRenderer {
 
   /** Shows input of the user. Commands are dimmed. */
   echo(text: string): void {
+    this.#out.say('you', this.messageRows(text).join('\n'))
+  }
+
+  messageRows(text: string): readonly string[] {
     const { paint, columns } = this.#out
     const rows = messageHead(clean(text.trimEnd()), columns - 2)
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+    return rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`))
   }
 
   note(text: string): void {
@@ -130,7 +141,7 @@ export class ChatView implements EventRenderer {
   /** If a delta of a part is missing, the rest of the part is not streamed. */
   heard({ kind, text, part, offset, session, call = '' }: StreamEventOf<'delta'>): void {
     // The output of a call, also if another process runs it.
-    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }))
+    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }, 'stream'))
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {
@@ -265,8 +276,7 @@ export class ChatView implements EventRenderer {
     const { paint, columns } = this.#out
     // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
-    const calls = this.calls.moving(paint, columns, mark)
-    const { line } = this.calls
+    const calls = this.calls.moving(paint, columns, mark, { now: this.#now(), key: this.callKey })
     const queued = [...this.queued.values()].map((text) =>
       paint.dim(clipToWidth(`  queued: ${oneLine(text)}`, columns)),
     )
@@ -274,7 +284,7 @@ export class ChatView implements EventRenderer {
       ...(thought === '' ? [] : [paint.dim(clipToWidth(`  ∴ ${thought}`, columns))]),
       ...calls.slice(0, CALLS_MAX),
       ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
-      ...(line === '' ? [] : [paint.dim(clipToWidth(`    ${oneLine(line, 2_000)}`, columns))]),
+      ...this.calls.running(columns).map(paint.dim),
       ...this.children(mark),
       ...queued,
     ]
@@ -299,6 +309,18 @@ export class ChatView implements EventRenderer {
     return context === null ? [] : [`ctx ${percentText(context.tokens, context.window)}`]
   }
 
+  /** All of the last calls, as rows without colours: what Ctrl-O shows. */
+  fullText(): readonly string[] {
+    const room = { columns: this.#out.columns, rows: Number.POSITIVE_INFINITY }
+    const last = this.calls.all.slice(-FULL_CALLS_MAX)
+    if (last.length === 0) return ['No call was made yet.']
+    return last.flatMap((call) => [
+      ...unfoldCall(call, printedTexts(call), room).rows.flatMap(({ texts }) => texts),
+      ...(isWhole(call) ? [] : [fitLines(`  Not all of it is here: /show ${call.number} all`, room.columns)]),
+      '',
+    ])
+  }
+
   #warn(text: string): void {
     this.#presenter.warn(`! ${text}`)
   }
@@ -316,6 +338,7 @@ export class ChatView implements EventRenderer {
 }
 
 const CALLS_MAX = 8
+const FULL_CALLS_MAX = 20
 
 function spendingTexts(tokens: number, cost: number): readonly string[] {
   return [...(tokens > 0 ? [`${tokens.toLocaleString('en')} tokens`] : []), ...(cost > 0 ? [usdText(cost)] : [])]

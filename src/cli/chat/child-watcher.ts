@@ -8,7 +8,7 @@ import { oneLine } from '../../view/clean.ts'
 import { callLinesIn, SCRIPT } from '../../view/script-cell.ts'
 import { textOf } from '../../view/shown-text.ts'
 import { clipToWidth, type Paint } from '../present/terminal-text.ts'
-import { callSubject } from './chat-calls.ts'
+import { callSubject } from '../present/blocks.ts'
 
 export type WatchedChild = {
   /** Counted from 1 in the order they were found. `/look` takes this number. */

@@ -2,7 +2,6 @@
 // begin with a slash.
 import { nearest } from '../../options.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
-import type { CommandArgs } from '../args.ts'
 import { type FoldedCall, foldedLine, type CallTexts, unfoldCall, type ChatCalls } from './chat-calls.ts'
 import { hiddenText, paintRows } from '../present/call-preview.ts'
 import { clean, oneLine, shownId, shownLine } from '../../view/clean.ts'
@@ -22,7 +21,7 @@ import { ownerFields, type CommandContext } from '../state/command-context.ts'
 import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
-import type { Harness, Pending, SessionHandle } from '../../index.ts'
+import type { Pending, Session, Sessions } from '../../index.ts'
 import type { MenuRow } from './menu.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { ChatView } from './chat-view.ts'
@@ -30,6 +29,8 @@ import type { KeptRule } from '../state/kept-rules.ts'
 import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import { shortId, terretCommand } from '../present/print.ts'
+import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
+import { argsFor, examineSetup, showDiff, showPermissions, showServers } from './show-commands.ts'
 
 type SlashAction = (chat: ChatControl, words: readonly string[], busy: boolean) => Promise<void> | void
 type SlashCommand = {
@@ -56,14 +57,21 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   pending: slashCommand('', 'what waits for your word', true, showWaiting),
   approve: slashCommand('[CALL]', 'allow it', false, (chat, words) => decideCall(chat, words, true)),
   reject: slashCommand('[CALL] [WHY]', 'refuse it', false, (chat, words) => decideCall(chat, words, false)),
+  rewind: slashCommand('[N]', 'go back to before a message: conversation, files or both', false, rewindSession),
+  diff: slashCommand('[PATH]', 'what is not committed yet', true, showDiff),
   undo: slashCommand('', 'take back the file changes of the last run', false, undoLastRun),
   compact: slashCommand('[FOCUS]', 'summarise all but the last messages', false, compactSession),
   pin: slashCommand('[TEXT]', 'keep a rule in every later request; without TEXT, what is kept', true, pinRule),
   unpin: slashCommand('N', 'let a pin go, by the number that /pin shows', false, unpinRule),
   context: slashCommand('', 'what the next request holds, by source and tokens', true, showContext),
   cost: slashCommand('', 'what this session has used', true, showCost),
-  model: slashCommand('', 'which model answers', true, showModel),
+  model: slashCommand('[NAME]', 'choose which model answers next', false, chooseModel),
   mode: slashCommand('[plan|ask|auto]', 'what may run unasked, and change it', false, chooseMode),
+  permissions: slashCommand('[forget N]', 'what may run unasked, and what was kept', true, showPermissions),
+  mcp: slashCommand('', 'the MCP servers and their tools', true, showServers),
+  doctor: slashCommand('', 'check the store, the sandbox and each model', true, examineSetup),
+  new: slashCommand('', 'another session; this one stays', false, startNewSession),
+  resume: slashCommand('[TEXT]', 'choose a session of this folder to go on with', false, resumeSession),
   fork: slashCommand('', 'go on in a copy; this session stays as it is', false, forkChat),
   session: slashCommand('', 'its id, its folder, and how to come back', true, showSession),
   export: slashCommand('PATH', 'a file of it: .md to read, .jsonl its events, .json to import', true, exportChat),
@@ -350,12 +358,6 @@ async function showCost({ session: handle, options: { place }, view }: ChatContr
   view.note(`  ${used} · ${into} tokens in, ${out} out${dollars}`)
 }
 
-function showModel({ options: { models }, view }: ChatControl): void {
-  view.note(
-    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${terretCommand`interactive --model NAME`}`,
-  )
-}
-
 export const MODES = {
   plan: 'only looks',
   ask: 'asks before changes',
@@ -363,13 +365,17 @@ export const MODES = {
 } as const
 
 async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promise<void> {
+  if (chat.options.server) return chat.view.note(SERVER_MODE)
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
   if (!Object.hasOwn(MODES, wanted)) throw new CliError(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
   if ((await waitingCalls(chat)).length > 0)
     throw new CliError(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
-  chat.requestedEnd = { type: 'mode', mode: wanted }
+  chat.requestedEnd = { type: 'again', mode: wanted }
 }
+
+/** In a chat with a server. */
+export const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
 
 async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat
@@ -396,16 +402,21 @@ async function exportChat({ session: handle, view }: ChatControl, [out]: readonl
   await write(argsFor([handle.id], { format, out }))
 }
 
-/** Arguments to run a command of the command line. */
-function argsFor(words: readonly string[], flags: Readonly<Record<string, string>>): CommandArgs {
-  return { words, text: (flag) => flags[flag], texts: () => [], is: () => false, count: () => undefined }
-}
-
 // The chat as its commands see it.
+
+export type ChatServer = {
+  /** The id of the event of a message that was sent with this id. */
+  readonly eventIdOf: (id: string) => string
+  /** Ends requests that wait for a server that is away. */
+  readonly hurry: () => void
+}
 
 export type ChatOptions = {
   readonly place: CommandContext
-  readonly harness: Harness
+  /** Of a harness here, or of a server. */
+  readonly sessions: Sessions
+  /** The server that drives, whose setup counts. Null: this process drives. */
+  readonly server: ChatServer | null
   /** The mode changes while the chat goes on. */
   readonly setup: Omit<FolderSetup, 'mode'> & { mode: Mode }
   readonly models: readonly string[]
@@ -427,18 +438,26 @@ export type ChatOptions = {
   readonly remember: (text: string) => void
 }
 
-/** How a chat ended: the person left, or it continues in another mode. */
+/** How a chat ended: the person left, or it continues with another mode, other models or another session. */
 export type ChatEnd =
   | { readonly type: 'left'; readonly exit: number }
-  | { readonly type: 'mode'; readonly mode: string }
+  | {
+      readonly type: 'again'
+      readonly mode?: string
+      readonly models?: readonly string[]
+      /** Null: a new session. Absent: the same one. */
+      readonly session?: string | null
+      /** What the person is told. */
+      readonly said?: string
+    }
 
 export interface ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
   /** Null until the first message. */
-  session: SessionHandle | null
+  session: Session | null
   /** Returns the session, and opens one if there is none yet. */
-  ensureSession(): Promise<SessionHandle>
+  ensureSession(): Promise<Session>
   /** How the chat ends after the current command; null: it goes on. */
   requestedEnd: ChatEnd | null
   /** The command that continues this session, if there is one. */

@@ -1,7 +1,7 @@
 // A chat with one session at a terminal: it sends input to the session, shows its work and asks its questions.
 // Everything is in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
-import type { Input, Pending, Result, RunStream, SessionHandle, StreamEvent } from '../../index.ts'
+import type { Input, Pending, Result, RunStream, Session, StreamEvent } from '../../index.ts'
 import type { Card, Json } from '../../kernel/index.ts'
 import { readRequestTokens } from '../../context/request-tokens.ts'
 import {
@@ -12,12 +12,13 @@ import {
   isForOthers,
   type ApprovalAnswer,
 } from '../present/ask-approval.ts'
-import { callSubject } from './chat-calls.ts'
+import { callSubject } from '../present/blocks.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import {
   expandCalls,
   MODES,
   runSlashCommand,
+  SERVER_MODE,
   type ChatOptions,
   type ChatEnd,
   type ChatControl,
@@ -49,7 +50,7 @@ const RING_MS = 10_000
 export class Chat implements ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
-  session: SessionHandle | null
+  session: Session | null
   requestedEnd: ChatEnd | null = null
   readonly #echoed = new Set<string>()
   #shown: ReadonlySet<string> = new Set()
@@ -70,6 +71,8 @@ export class Chat implements ChatControl {
   #trouble = ''
   readonly children: ChildWatcher
   #looks = false
+  /** True while it is checked whether there is news, which takes long while a server is away. */
+  #peeks = false
   /** The command of the person that runs; null if none does. */
   #command: PersonCommandRun | null = null
   #stopping = false
@@ -87,13 +90,13 @@ export class Chat implements ChatControl {
   #waiting: readonly Pending[] = []
   #spent = 0
 
-  constructor(options: ChatOptions, session: SessionHandle | null) {
+  constructor(options: ChatOptions, session: Session | null) {
     this.options = options
     this.session = session
     this.#left = !options.terminal.open
     this.#offeredMode = options.setup.mode
     this.#branch = readBranch(options.setup.folder)
-    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
+    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options)
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
     this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
@@ -113,7 +116,7 @@ export class Chat implements ChatControl {
     const limits = [sessionUsd, treeUsd].filter((usd) => usd !== undefined)
     return {
       model: models[0] ?? '',
-      mode: setup.mode,
+      mode: options.server ? 'server' : setup.mode,
       folder: setup.folder,
       home: setup.env['HOME'] ?? '',
       branch: this.#branch,
@@ -154,15 +157,17 @@ export class Chat implements ChatControl {
       if (this.requestedEnd === null) await this.#look()
     }
     await this.#closing
-    if (this.#exit === EXIT.ok && this.session && (await this.#waits(this.session.id))) this.#exit = EXIT.waits
+    if (this.#exit === EXIT.ok && this.session && (await this.#waitsAtEnd(this.session.id))) this.#exit = EXIT.waits
     return this.requestedEnd ?? { type: 'left', exit: this.#exit }
   }
 
   async #look(): Promise<void> {
     const { session, view } = this
-    if (this.#looks || this.#left || !session) return
+    if (this.#looks || this.#peeks || this.#left) return
+    this.#readBranch()
+    if (!session) return
+    this.#peeks = true
     try {
-      this.#readBranch()
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
       await this.look()
@@ -171,6 +176,8 @@ export class Chat implements ChatControl {
       const { text } = exitForError(error)
       if (text !== this.#trouble) this.#showError(error)
       this.#trouble = text
+    } finally {
+      this.#peeks = false
     }
   }
 
@@ -215,7 +222,7 @@ export class Chat implements ChatControl {
   }
 
   /** Shows logged events that are not on the screen yet, while nothing works. */
-  async #catchUp(session: SessionHandle): Promise<void> {
+  async #catchUp(session: Session): Promise<void> {
     const { view } = this
     const { seq: before } = view
     const source = { agent: '', run: null, parent: null }
@@ -276,6 +283,7 @@ export class Chat implements ChatControl {
 
   /** The next mode that the folder allows. A run that works follows it from its next call on. */
   nextMode(): void {
+    if (this.options.server) return this.view.note(SERVER_MODE)
     void this.#guarded(async () => {
       const { setup, terminal } = this.options
       const wanted = NEXT_MODE[setup.mode]
@@ -309,7 +317,7 @@ export class Chat implements ChatControl {
     if (this.requestedEnd !== null || this.#left || mode === this.#offeredMode) return
     if (mode !== 'plan' && this.#offeredMode !== 'plan') return
     if (this.session && (await this.#waits(this.session.id))) return
-    this.requestedEnd = { type: 'mode', mode }
+    this.requestedEnd = { type: 'again', mode }
   }
 
   /** Leaves the chat. A running session is released as it is. */
@@ -319,8 +327,9 @@ export class Chat implements ChatControl {
     this.#command?.stop.abort()
     if (this.#works) {
       this.#exit = EXIT.later
-      this.#closing = this.options.harness.close()
+      this.#closing = this.options.sessions.close()
     }
+    this.options.server?.hurry()
     this.options.terminal.close()
   }
 
@@ -334,7 +343,7 @@ export class Chat implements ChatControl {
     // A child's report or another process has started a run since the prompt was shown.
     if (this.#follows) return this.#steer(text)
     const id = randomUUID()
-    this.#echoed.add(id)
+    this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     const session = await this.ensureSession()
     const input = await this.#inputOf(text)
     if (await this.#waits(session.id)) {
@@ -348,6 +357,12 @@ export class Chat implements ChatControl {
     await this.#follow(() => session.stream(input, { deltas: true, id, ...after }))
   }
 
+  /** A server that is away does not keep the person here. */
+  #waitsAtEnd(id: string): Promise<boolean> {
+    const waits = this.#waits(id)
+    return this.options.server ? waits.catch(() => false) : waits
+  }
+
   /** True if the session, or a child that it waits for, waits for a person. */
   async #waits(id: string): Promise<boolean> {
     const { store } = this.options.place
@@ -355,11 +370,11 @@ export class Chat implements ChatControl {
     return card !== null && waitsForPerson(store, card)
   }
 
-  async ensureSession(): Promise<SessionHandle> {
-    const { place, harness, agent } = this.options
-    this.session ??= await startSessionIn(place, place.folder, (as) =>
-      harness.open(agent === undefined ? as : { ...as, agent }),
-    )
+  async ensureSession(): Promise<Session> {
+    const { place, sessions, server, agent } = this.options
+    const of = agent === undefined ? {} : { agent }
+    if (server) this.session ??= await sessions.open({ folder: place.folder, ...of })
+    this.session ??= await startSessionIn(place, place.folder, (as) => sessions.open({ ...as, ...of }))
     return this.session
   }
 
@@ -424,6 +439,7 @@ export class Chat implements ChatControl {
   async #runCommand(command: string): Promise<void> {
     const { options, view } = this
     const { out } = options.terminal
+    if (options.server) return view.note('Commands of yours run where the chat does, and this session is on a server.')
     if (command === '') return view.note('Write a command after the "!", such as: !git status')
     if (this.#command) return view.note('A command of yours runs already. Esc stops it.')
     const stop = new AbortController()
@@ -461,7 +477,7 @@ export class Chat implements ChatControl {
     if (!this.#works) await this.goOn()
   }
 
-  #rest(session: SessionHandle): RunStream {
+  #rest(session: Session): RunStream {
     return session.stream(undefined, { after: this.view.seq, deltas: true })
   }
 
@@ -510,7 +526,7 @@ export class Chat implements ChatControl {
   }
 
   /** At a limit the person says whether it goes on. True if they allowed more, or if another process went on. */
-  async #asksToGoOn(session: SessionHandle): Promise<boolean> {
+  async #asksToGoOn(session: Session): Promise<boolean> {
     const { store } = this.options.place
     const reached = limitAtEnd(await readAllEvents(store, session.id))
     if (reached?.limit === 'usd') {
@@ -531,7 +547,7 @@ export class Chat implements ChatControl {
     if (reply.type === 'no' && !this.#left) this.view.note('It stays here. Say "go on" for another run.')
     if (reply.type !== 'yes') return false
     const id = randomUUID()
-    this.#echoed.add(id)
+    this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     await session.send(`Go on, for another ${texts.more}.`, { id, by: this.options.by })
     return true
   }
@@ -552,7 +568,7 @@ export class Chat implements ChatControl {
   }
 
   /** False if the session has to wait. */
-  async #decided(session: SessionHandle, result: Result): Promise<boolean> {
+  async #decided(session: Session, result: Result): Promise<boolean> {
     const { setup, kept } = this.options
     if (await decideCovered({ session, setup, kept }, result)) return true
     this.#waiting = result.pending.filter((each) => each.needs === 'approval' && !isBudget(each))
@@ -690,15 +706,17 @@ export class Chat implements ChatControl {
       show: (each: Pending, whole: boolean) => this.showPending(each, whole),
       showAll: this.#others(pending) ? () => this.#showAll() : null,
       edit: async (text: string) => {
-        const { editInEditor } = await import('../present/external-editor.ts')
-        const edited = terminal.lend(() => editInEditor(text, setup.env))
-        if (edited !== null) return edited
+        const edited = await terminal.edit(text, 'arguments.json')
+        if (edited.type === 'edited') return edited.text
+        this.view.note(edited.why)
         terminal.out.say('ask', terminal.out.paint.dim(fitLines(oneLine(text, 4_000), terminal.out.columns)))
         return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
       },
       reason: async () => (await this.#read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
     }
-    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
+    // A server keeps no rules of a client, so nothing wider than this call is offered.
+    const asked = this.options.server ? { ...pending, each: true as const } : pending
+    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, asked)
     if (said === null) return false
     this.#wide = said.scope === 'run'
     await this.#record(pending, said)
@@ -724,6 +742,8 @@ export class Chat implements ChatControl {
     const wants = paint.bold(fitLines(`? ${title} (call ${shownId(pending.callId)})`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown = new Set([...this.#shown, pendingKey(pending)])
+    const call = this.view.calls.at(pending.sessionId, pending.callId)
+    if (call) call.isShown = true
     const last = hidden === null ? [] : [paint.yellow(fitLines(hidden, columns))]
     terminal.out.say('ask', [wants, ...paintRows(action.rows, paint), ...last].join('\n'))
     return hidden !== null

@@ -1,6 +1,7 @@
 // Opens and closes everything that a command needs to drive sessions: the setup of a folder, the agent, and a harness
 // on the store.
 import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
+import type { Proposal } from '../../kernel/index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
@@ -141,7 +142,7 @@ export type DrivenSession = {
   /** The number of the last event before this command. */
   readonly after?: number
   /** Calls that are already open. */
-  readonly calls?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
+  readonly calls?: readonly { readonly key: string; readonly proposal: Pick<Proposal, 'tool' | 'args'> }[]
 }
 
 /** Opens a harness and the session, drives and shows it, prints how it ended, and returns the exit code. */
@@ -156,9 +157,9 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     const isScript = agent === SCRIPT
     const planned = agent !== undefined && (isScript || isWorkflowAgent(agent))
     const isReport = planned && !isScript && flowOf(agent) === null
-    const tools = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
+    const opened = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal]))
     const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
-    const view = openProgress(process.stderr, { tools, ...found }, quiet || json)
+    const view = openProgress(process.stderr, { calls: opened, ...found }, quiet || json)
     await view.load()
     ear.hear = (line) => view.hear(line)
     // A workflow asks about its result, so all of it is shown before the decision.

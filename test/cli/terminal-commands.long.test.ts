@@ -1,0 +1,142 @@
+// The slash commands of a chat that choose: models, sessions, earlier messages; and those that show: differences, rules,
+// servers. Each with input that is wrong.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { stageOfEach } from './scripted.ts'
+import { noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
+
+const { provider, scriptedBy, stage } = stageOfEach()
+
+async function chat(args = ''): Promise<Screen> {
+  const opened = openScreen(stage)
+  opened.enter(`clear; terret interactive --trust ${args}`.trimEnd())
+  await opened.until(PROMPT)
+  return opened
+}
+const write = (path: string, content: string) => ({ calls: [{ tool: 'write', args: { path, content } }] })
+const rested = (text: string): RegExp => new RegExp(`${text}[\\s\\S]*tokens\\n\\n.*\\n›$`)
+const EVIL = '\u001b[2J\u001b]0;title\u0007evil'
+
+describe.skipIf(noTmux)('slash commands that choose', { timeout: 120_000 }, () => {
+  it('B-CLI-375: /model takes a name for the next message, keeps the old model for one that cannot be used, and lists', async () => {
+    await scriptedBy(['One.', 'Two.'])
+    const seen = await chat()
+    seen.enter('First.')
+    await seen.until(rested('One\\.'))
+    seen.enter('/model nohost:x')
+    await seen.until(/no provider \"nohost\"[\s\S]*lists them\.\n\nfake:m · ask/)
+    seen.enter('/model fake:other')
+    await seen.until(/fake:other answers from now on\n\nfake:other · ask/)
+    seen.enter('Second.')
+    await seen.until(rested('Two\\.'))
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).toContain('"other"')
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).toContain('First.')
+    seen.enter('/model')
+    await seen.until(/Model ›\n[\s\S]*❯ fake:other[\s\S]*Esc leaves$/)
+    seen.keys('Escape')
+    await seen.until(/\nfake:other · ask.*\n›$/)
+  })
+
+  it('B-CLI-376: /new leaves the session as it is, and /resume finds it again by its title', async () => {
+    await scriptedBy(['One.', 'Two.', 'Three.'])
+    const seen = await chat()
+    seen.enter('/new')
+    await seen.until('nothing was said yet')
+    seen.enter('/resume')
+    await seen.until('There is no other session of this folder.')
+    seen.enter(`Fix the mean ${EVIL}`)
+    await seen.until(rested('One\\.'))
+    seen.enter('/new')
+    await seen.until(/A new session\. Go on with: terret interactive [0-9a-f]{8}[\s\S]*\n›$/)
+    seen.enter('Write a poem.')
+    await seen.until(rested('Two\\.'))
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).not.toContain('Fix the mean')
+    seen.enter('/resume mean')
+    await seen.until(/Resume › mean\n❯ Fix the mean.* · 1 message · .* ago[\s\S]*Esc leaves$/)
+    seen.keys('Enter')
+    await seen.until(/goes on, after \d+ events\.[\s\S]*› Fix the mean[\s\S]*│ One\.\n\n.*\n›$/)
+    seen.enter('Go on.')
+    await seen.until(rested('Three\\.'))
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).toContain('Fix the mean')
+    expect((await stage.terret('list')).out.trimEnd().split('\n')).toHaveLength(2)
+  })
+
+  it('B-CLI-377: /rewind goes back to before a message, with its files or without, and the session stays', async () => {
+    await scriptedBy([write('a.txt', 'one\n'), 'One.', write('a.txt', 'two\n'), 'Two.', 'Three.'])
+    const seen = await chat('--mode auto')
+    seen.enter('/rewind')
+    await seen.until('There is nothing to go back to yet.')
+    seen.enter('Write one.')
+    await seen.until(rested('One\\.'))
+    seen.enter('Write two.')
+    await seen.until(rested('Two\\.'))
+    seen.enter('/rewind 999')
+    await seen.until('There is no message 999. /rewind lists them.')
+    seen.enter('/rewind')
+    await seen.until(/Go back to before ›\n❯ Write two\.[^\n]*\n {2}Write one\.[\s\S]*Esc leaves$/)
+    seen.keys('Enter')
+    await seen.until(/Take back ›\n❯ conversation and files[\s\S]*Esc leaves$/)
+    seen.keys('Escape')
+    await seen.until(/Nothing was changed\.\n\n.*\n›$/)
+    expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('two\n')
+    seen.enter('/rewind')
+    await seen.until(/Nothing was changed[\s\S]*Go back to before ›\n❯ Write two/)
+    seen.keys('Enter')
+    await seen.until(/Take back ›\n❯ conversation and files/)
+    seen.keys('Enter')
+    await seen.until(/put back as it was[\s\S]*↑ brings the message back\.[\s\S]*\n›$/)
+    expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('one\n')
+    seen.keys('Up')
+    await seen.until(/› Write two\.$/)
+    seen.keys('C-c')
+    seen.enter('Write three.')
+    await seen.until(rested('Three\\.'))
+    const sent = JSON.stringify(provider.chaos?.requests.at(-1)?.body)
+    expect([sent.includes('Write one.'), sent.includes('Write two.')]).toEqual([true, false])
+    expect((await stage.terret('list')).out.trimEnd().split('\n')).toHaveLength(2)
+  })
+
+  it('B-CLI-378: /diff shows what is not committed, cleaned, and says where there is no repository', async () => {
+    await scriptedBy(['One.'])
+    const seen = await chat()
+    seen.enter('/diff')
+    await seen.until(/There is no difference to show: this folder is in no git repository/)
+    const git = (...args: readonly string[]): void =>
+      void execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: stage.folder })
+    stage.write('work/a.txt', 'one\n')
+    git('init', '-q', '-b', 'trunk')
+    git('add', '.')
+    git('commit', '-q', '-m', 'one')
+    // The status row has the branch without anything being entered.
+    await seen.until(/\(trunk\)\n›$/)
+    seen.enter('/diff')
+    await seen.until('Nothing is changed since the last commit.')
+    stage.write('work/a.txt', `two ${EVIL}\n`)
+    stage.write('work/new.txt', 'new\n')
+    stage.write('work/.gitattributes', '*.txt diff=evil\n')
+    git('config', 'diff.evil.command', 'touch ran')
+    git('config', 'diff.evil.textconv', 'touch ran')
+    seen.enter('/diff')
+    await seen.until(/-one\n\s+\+two .*\[2J[\s\S]*new: new\.txt/)
+    seen.enter('/diff nothing.here')
+    await seen.until(/Nothing is changed there\./)
+    expect(existsSync(join(stage.folder, 'ran'))).toBe(false)
+  })
+
+  it('B-CLI-379: /permissions shows and forgets kept rules, /mcp the servers, /doctor the checks', async () => {
+    await scriptedBy(['One.'], { mcp: { gone: { command: 'no-such-program' } } })
+    const seen = await chat()
+    seen.enter('/permissions forget x')
+    await seen.until('Usage: /permissions, or: /permissions forget N')
+    seen.enter('/permissions forget 3')
+    await seen.until('No rule was kept in this folder.')
+    seen.enter('/permissions')
+    await seen.until(/Mode {6}ask: [\s\S]*Rules {5}none/)
+    seen.enter('/mcp')
+    await seen.until(/asking 1 server …[\s\S]*✗ gone · no tools/)
+    seen.enter('/doctor')
+    await seen.until(/store[\s\S]*sandbox[\s\S]*fake:m[\s\S]*\n›$/)
+  })
+})
