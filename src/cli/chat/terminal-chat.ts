@@ -307,7 +307,6 @@ export class Chat implements ChatControl {
     })
   }
 
-
   get #isBusy(): boolean {
     return this.#works || this.#follows || this.#enters
   }
@@ -444,6 +443,7 @@ export class Chat implements ChatControl {
   async #runCommand(command: string): Promise<void> {
     const { options, view } = this
     const { out } = options.terminal
+    if (options.server) return view.note('Commands of yours run where the chat does, and this session is on a server.')
     if (command === '') return view.note('Write a command after the "!", such as: !git status')
     if (this.#command) return view.note('A command of yours runs already. Esc stops it.')
     const stop = new AbortController()
