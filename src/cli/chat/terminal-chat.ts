@@ -14,15 +14,8 @@ import {
 } from '../present/ask-approval.ts'
 import { callSubject } from '../present/blocks.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
-import {
-  expandCalls,
-  MODES,
-  runSlashCommand,
-  SERVER_MODE,
-  type ChatOptions,
-  type ChatEnd,
-  type ChatControl,
-} from './slash-commands.ts'
+import type { ChatControl, ChatEnd, ChatOptions } from './chat-control.ts'
+import { expandCalls, MODES, runSlashCommand, SERVER_MODE } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
