@@ -513,6 +513,7 @@ export type WireCommand =
   | Frozen<{ type: 'pause'; reason?: string }>
   | Frozen<{ type: 'resume' }>
   | Frozen<{ type: 'cancel' }>
+  | Frozen<{ type: 'withdraw'; message: number }>
 export type CommandsBody = Frozen<{ commands: readonly WireCommand[] }>
 /** The token's principal is the one who answers. */
 export type AnswerBody = Frozen<{ callId: CallKey; content: string; ok?: boolean; sessionId?: string }>

@@ -71,7 +71,7 @@ function inPieces(text: string, sizes: readonly number[], columns = 60): string 
 }
 
 describe('Markdown', () => {
-  it('B-CLI-300: headings, lists, tables, quotes, links, rules and code are drawn as what they are', () => {
+  it('B-CLI-308: headings, lists, tables, quotes, links, rules and code are drawn as what they are', () => {
     expect(modelText(PAGE, STYLE)).toMatchInlineSnapshot(`
       "│ # The plan
       │ Intro with bold, italic, ~~gone~~, \`code\` and a link
@@ -117,13 +117,13 @@ describe('Markdown', () => {
     `)
   })
 
-  it('B-CLI-301: cut anywhere, it gives the same rows', () => {
+  it('B-CLI-309: cut anywhere, it gives the same rows', () => {
     const whole = modelText(PAGE, STYLE)
     for (const size of [1, 7, 40]) expect(inPieces(PAGE, [size])).toBe(whole)
     for (let cut = 0; cut <= PAGE.length; cut += 11) expect(inPieces(PAGE, [cut || 1, PAGE.length])).toBe(whole)
   })
 
-  it('B-CLI-301: parts in any order give the same rows however they are cut', () => {
+  it('B-CLI-309: parts in any order give the same rows however they are cut', () => {
     const parts = PAGE.split('\n')
     let seed = 7
     const random = (most: number): number => (seed = (seed * 48_271) % 2_147_483_647) % most
@@ -136,7 +136,7 @@ describe('Markdown', () => {
     }
   })
 
-  it('B-CLI-302: every row fits and has its margin, at any width, also of hostile text', () => {
+  it('B-CLI-310: every row fits and has its margin, at any width, also of hostile text', () => {
     const evil = `${PAGE}\n\`\`\`\n${'x'.repeat(30_000)}\n\`\`\`\n${'> '.repeat(3_000)}deep\n${'*'.repeat(5_000)}a`
     const texts = [
       evil,
@@ -158,7 +158,7 @@ describe('Markdown', () => {
       }
   })
 
-  it('B-CLI-303: a table that is wider than the screen wraps its cells', () => {
+  it('B-CLI-311: a table that is wider than the screen wraps its cells', () => {
     const table = '| a | b |\n|---|---|\n| some words in a cell | more words in another cell |'
     expect(modelText(table, { columns: 28, hasColours: false }).split('\n')).toEqual([
       '│ a            │ b',
@@ -191,7 +191,7 @@ describe('Markdown', () => {
     expect(modelText('plain\n\n\nlines', file)).toBe('│ plain\n│\n│ lines')
   })
 
-  it('B-CLI-301: a block that is too long to wait for loses nothing', () => {
+  it('B-CLI-309: a block that is too long to wait for loses nothing', () => {
     const table = `| n |\n|---|\n${Array.from({ length: 6_000 }, (_, i) => `| row ${i} |`).join('\n')}`
     const said = inPieces(table, [4_000])
     for (const i of [0, 1_234, 5_999]) expect(said.match(new RegExp(`row ${i}\\b`, 'g'))).toHaveLength(1)

@@ -283,4 +283,23 @@ describe.skipIf(noTmux)('the keys of a chat', { timeout: 120_000 }, () => {
     planned.enter('!echo one')
     await planned.until(/Tool "bash" refuses this call here\.[\s\S]*›$/)
   })
+
+  it('B-CLI-345: the up arrow takes the last queued message back, and one that was sent stays sent', async () => {
+    const slow = { calls: [call('list', { path: '.' })], chaos: { stallAfterBytes: 0, stallMs: 3_000 } }
+    await scriptedBy([slow, 'As you wish.', 'Later.'])
+    const seen = await chat()
+    seen.enter('Look.')
+    await asked(1)
+    seen.enter('Be brief.')
+    seen.enter('Be rude.')
+    await seen.until(/queued: Be brief\.[\s\S]*queued: Be rude\./)
+    seen.type('please')
+    seen.keys('Up')
+    await seen.until(/› Be rude\.\n\s+please$/)
+    expect(seen.text()).not.toContain('queued: Be rude.')
+    seen.keys('C-c')
+    await seen.until(/Stopped|As you wish\.[\s\S]*tokens/)
+    await seen.until(/\n›[^\n]*(\n[^\n]*)?$/)
+    expect((provider.chaos?.requests ?? []).map(({ body }) => JSON.stringify(body)).join('')).not.toContain('Be rude.')
+  })
 })

@@ -134,8 +134,8 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
   it('B-TALK-15, B-TALK-20: commands show, decide, undo, fork, change the mode and leave; Tab completes them', async () => {
     await scriptedBy([{ calls: [write('a.txt', 'a\n')] }, 'Written.', { calls: [write('b.txt', 'b\n')] }, 'Here too.'])
     const seen = await chat()
-    for (const text of ['/help', '/show', '/nonsense', '/sessio', '/session', '/model']) seen.enter(text)
-    await seen.until('another one with: terret interactive --model NAME')
+    for (const text of ['/help', '/show', '/nonsense', '/sessio', '/session', '/model fake:m']) seen.enter(text)
+    await seen.until('fake:m answers already')
     seen.enter('Write.')
     await seen.until('Allow it?')
     seen.enter('l')

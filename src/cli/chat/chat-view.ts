@@ -97,10 +97,14 @@ export class ChatView implements EventRenderer {
 
   /** Shows input of the user. Commands are dimmed. */
   echo(text: string): void {
+    this.#out.say('you', this.messageRows(text).join('\n'))
+  }
+
+  messageRows(text: string): readonly string[] {
     const { paint, columns } = this.#out
     const rows = messageHead(clean(text.trimEnd()), columns - 2)
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+    return rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`))
   }
 
   note(text: string): void {
@@ -137,7 +141,7 @@ export class ChatView implements EventRenderer {
   /** If a delta of a part is missing, the rest of the part is not streamed. */
   heard({ kind, text, part, offset, session, call = '' }: StreamEventOf<'delta'>): void {
     // The output of a call, also if another process runs it.
-    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }))
+    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }, 'stream'))
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {
@@ -178,6 +182,9 @@ export class ChatView implements EventRenderer {
       case 'user.message':
         // The report of a child is not a message of the person. The line of the child says how it ended.
         if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
+        return
+      case 'user.withdraw':
+        this.queued.delete(event.message)
         return
       case 'run.started':
         this.run = event.seq

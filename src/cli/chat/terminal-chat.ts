@@ -57,6 +57,8 @@ export class Chat implements ChatControl {
   /** The number of the last event that this chat sent. */
   #sent = 0
   #works = false
+  /** The text of each message that was sent to a run that worked, by its seq. */
+  readonly #steered = new Map<number, string>()
   /** True while a run is followed, also between two parts of it when the person is asked. */
   #follows = false
   /** True while an input of the person is carried out. */
@@ -161,10 +163,11 @@ export class Chat implements ChatControl {
 
   async #look(): Promise<void> {
     const { session, view } = this
-    if (this.#looks || this.#peeks || this.#left || !session) return
+    if (this.#looks || this.#peeks || this.#left) return
+    this.#readBranch()
+    if (!session) return
     this.#peeks = true
     try {
-      this.#readBranch()
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
       await this.look()
@@ -304,12 +307,6 @@ export class Chat implements ChatControl {
     })
   }
 
-  hasQueued = false
-  hasRunning = false
-  background(): void {}
-  unqueue(): Promise<string | null> {
-    return Promise.resolve(null)
-  }
 
   get #isBusy(): boolean {
     return this.#works || this.#follows || this.#enters
@@ -321,7 +318,7 @@ export class Chat implements ChatControl {
     if (this.requestedEnd !== null || this.#left || mode === this.#offeredMode) return
     if (mode !== 'plan' && this.#offeredMode !== 'plan') return
     if (this.session && (await this.#waits(this.session.id))) return
-    this.requestedEnd = { type: 'mode', mode }
+    this.requestedEnd = { type: 'again', mode }
   }
 
   /** Leaves the chat. A running session is released as it is. */
@@ -344,6 +341,10 @@ export class Chat implements ChatControl {
     if (!this.options.terminal.echoes) this.view.echo(text)
     if (text.startsWith('/')) return runSlashCommand(this, text, this.#works)
     if (text.startsWith('!')) return this.#runCommand(text.slice(1).trim())
+    return this.say(text)
+  }
+
+  async say(text: string): Promise<void> {
     // A child's report or another process has started a run since the prompt was shown.
     if (this.#follows) return this.#steer(text)
     const id = randomUUID()
@@ -385,6 +386,39 @@ export class Chat implements ChatControl {
   async #steer(text: string): Promise<void> {
     const { seq = 0 } = (await this.session?.send(await this.#inputOf(text), { when: 'next' })) ?? {}
     this.#sent = Math.max(this.#sent, seq)
+    if (seq > 0) this.#steered.set(seq, text)
+  }
+
+  /** Messages of this chat that no request has included yet, the last at the end. */
+  get #takeable(): readonly number[] {
+    return [...this.#steered.keys()].filter((seq) => this.view.queued.has(seq))
+  }
+
+  get hasQueued(): boolean {
+    return this.#takeable.length > 0
+  }
+
+  /** Takes the last queued message back. The log says whether a request came first; then it stays sent. */
+  async unqueue(): Promise<string | null> {
+    const { session, view, options } = this
+    const message = this.#takeable.at(-1)
+    if (!session || message === undefined) return null
+    const text = this.#steered.get(message) ?? ''
+    let isSent = false
+    await this.#guarded(async () => {
+      isSent = true
+      const { seq } = await session.send([{ type: 'withdraw', message }], { by: options.by })
+      for await (const event of readEvents(options.place.store, session.id, message)) {
+        if (event.seq >= seq) break
+        if (event.type === 'run.settled' || (event.type === 'model.started' && event.shows.includes(message)))
+          return view.note('It was sent already, and cannot be taken back.')
+      }
+      isSent = false
+    })
+    if (isSent) return null
+    this.#steered.delete(message)
+    view.queued.delete(message)
+    return text
   }
 
   /** The message with the files that it names and with what the person's commands printed. */
@@ -676,9 +710,9 @@ export class Chat implements ChatControl {
       show: (each: Pending, whole: boolean) => this.showPending(each, whole),
       showAll: this.#others(pending) ? () => this.#showAll() : null,
       edit: async (text: string) => {
-        const { editInEditor } = await import('../present/external-editor.ts')
-        const edited = terminal.lend(() => editInEditor(text, setup.env))
-        if (edited !== null) return edited
+        const edited = await terminal.edit(text, 'arguments.json')
+        if (edited.type === 'edited') return edited.text
+        this.view.note(edited.why)
         terminal.out.say('ask', terminal.out.paint.dim(fitLines(oneLine(text, 4_000), terminal.out.columns)))
         return this.#read('The arguments as JSON, on one line (empty: as they are) ›')
       },

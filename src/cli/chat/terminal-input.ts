@@ -63,8 +63,6 @@ export interface Terminal {
   enter(text: string): void
   /** Shows rows page by page until the person leaves. They must be clean. */
   page(rows: readonly string[]): void
-  /** Gives the terminal to another program, such as an editor, while `act` runs. */
-  lend<T>(act: () => T): T
   /** Makes the terminal call for the person. A plain terminal cannot. */
   ring(): void
   /** Restores the terminal. `gone`: the terminal does not exist any more. */
@@ -80,7 +78,6 @@ export type InputListeners = {
   readonly nextMode: () => void
   /** Everything that was shown, in full. */
   readonly expand: () => void
-  readonly background: () => void
   /** Takes the last queued message back. Null: it was sent already. */
   readonly unqueue: () => Promise<string | null>
   readonly end: () => void
@@ -317,8 +314,6 @@ class RichTerminal implements Terminal {
         return ears.nextMode()
       case 'expand':
         return ears.expand()
-      case 'background':
-        return ears.background()
       case 'search':
         return void this.#searchHistory()
       case 'compose':
@@ -428,17 +423,6 @@ class RichTerminal implements Terminal {
     this.out.hold(false)
   }
 
-  lend<T>(act: () => T): T {
-    this.out.lift()
-    this.#raw(false)
-    try {
-      return act()
-    } finally {
-      this.#raw(true)
-      this.out.draw()
-    }
-  }
-
   ring(): void {
     if (this.open) this.#tty.write('\u0007')
   }
@@ -538,10 +522,6 @@ class PlainTerminal implements Terminal {
       if (value !== undefined) return value
       this.out.say('ask', fitLines(`There is no "${oneLine(typed, 80)}" in the list.`, columns))
     }
-  }
-
-  lend<T>(act: () => T): T {
-    return act()
   }
 
   ring(): void {}

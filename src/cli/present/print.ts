@@ -17,7 +17,23 @@ export function print(...rows: readonly string[]): void {
 
 /** Prints text unchanged, for other programs. */
 export function printRaw(text: string): void {
-  process.stdout.write(`${text}\n`)
+  if (collected) collected.push(...text.split('\n'))
+  else process.stdout.write(`${text}\n`)
+}
+
+/** The lines of a command that a chat runs; null while they go to standard output. */
+let collected: string[] | null = null
+
+/** Returns the lines that a command prints, in place of writing them. */
+export async function collectPrinted(act: () => Promise<unknown>): Promise<readonly string[]> {
+  const rows: string[] = []
+  collected = rows
+  try {
+    await act()
+    return rows
+  } finally {
+    collected = null
+  }
 }
 
 export function printJson(value: unknown): void {
