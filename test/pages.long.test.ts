@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { root, unpackAlone } from './package/packed.ts'
 
-it.each(['concepts', 'when-a-process-dies'])('B-DOC-1: the programs of the guide %s run as written, and print what the page says', (name) => {
+it.each(['concepts', 'when-a-process-dies', 'testing'])('B-DOC-1: the programs of the guide %s run as written, and print what the page says', (name) => {
   const page = readFileSync(join(root, 'docs', 'guide', `${name}.md`), 'utf8')
   const folder = unpackAlone(['zod', '@photostructure/sqlite'])
   for (const [, code = '', file = ''] of page.matchAll(/```ts\n(\/\/ (\S+\.mjs)\n[\s\S]*?)```/g))

@@ -26,3 +26,18 @@ function withoutSeams(source: string): string {
 function partsOf(sentence: string): readonly string[] {
   return sentence.split(/"?…"?|(?<=\.) /).filter((part) => part.length > 3)
 }
+
+it('B-DOC-3: each behaviour that a guide names is written in docs/behavior.md', () => {
+  const written = readFileSync(join(root, 'docs', 'behavior.md'), 'utf8')
+  const guides = readdirSync(join(root, 'docs', 'guide')).filter((name) => name.endsWith('.md'))
+  const named = guides.flatMap((name) => behavioursIn(readFileSync(join(root, 'docs', 'guide', name), 'utf8')))
+  expect(named.length).toBeGreaterThan(30)
+  expect(named.filter((id) => !written.includes(`- **${id}** `))).toEqual([])
+})
+
+/** `B-LINK-5 to 12` and `B-SERVE-7, 8` name the ends of the range and each of the list. */
+function behavioursIn(page: string): readonly string[] {
+  return [...page.matchAll(/(B-[A-Z]+-)(\d+(?:(?:,| to| and) \d+)*)/g)].flatMap(([, area = '', numbers = '']) =>
+    [...numbers.matchAll(/\d+/g)].map(([number]) => `${area}${number}`),
+  )
+}

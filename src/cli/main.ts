@@ -59,6 +59,7 @@ const COMMANDS: Commands = {
   mcp: async () => (await import('./configure/mcp-command.ts')).mcpCommand,
   acp: async () => (await import('./serve/acp-command.ts')).acpCommand,
   trust: async () => (await import('./configure/trust-command.ts')).trustCommand,
+  model: async () => (await import('./configure/model-command.ts')).modelCommand,
   models: async () => (await import('./configure/models-command.ts')).modelsCommand,
   store: async () => (await import('./commands/store-command.ts')).storeCommand,
   'crash-test': async () => (await import('./commands/crash-test-command.ts')).crashTestCommand,

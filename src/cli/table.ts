@@ -81,7 +81,7 @@ const serveFlags = Object.fromEntries(
 export const SERVE_FLAGS: readonly string[] = Object.keys(serveFlags)
 
 export const TABLE: Readonly<Record<string, CommandEntry>> = {
-  init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
+  init: entry('', [0, 0], 'choose a model and write a user configuration; at a terminal it asks', {
     model: value('NAME', 'the model to write down'),
     window: value('TOKENS', 'how many tokens that model takes, where no table and no host says it'),
   }),
@@ -401,6 +401,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     remove: flag('trust it no longer'),
     list: flag('show the folders that are trusted'),
   }),
+  model: entry('[NAME]', [0, 1], 'the model of your configuration; with NAME, choose another one'),
   models: entry('[HOST]', [0, 1], 'the hosts of models; or what a host offers, with context window and price'),
   'crash-test': entry('FILE', [1, 1], 'crash the agent of a file at every point, and say which rules did not hold', {
     process: flag('kill real processes with SIGKILL, on SQLite; slower'),
@@ -435,7 +436,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
 /** Commands that work with a remote server in the same way as here. */
 const FAR = new Set(
   (
-    'run resume wake interrupt approve reject answer fork undo pin delete ' +
+    'interactive run resume wake interrupt approve reject answer fork undo pin delete ' +
     'list inspect pending tail history export tasks handoffs letters board cron help'
   ).split(' '),
 )

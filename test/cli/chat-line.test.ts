@@ -15,7 +15,6 @@ import type { KeyPress } from '../../src/cli/chat/keys.ts'
 const KNOWN: EditContext = {
   history: ['first', 'second'],
   hasQueued: () => false,
-  hasRunning: () => false,
 }
 const NAMES: Readonly<Record<string, string>> = { Enter: 'return', Tab: 'tab', Newline: 'enter' }
 

@@ -151,7 +151,8 @@ describe('a call of the chat', () => {
 
   it('B-CLI-313: a running command shows its time, how much it printed and the last five lines', () => {
     const all = calls('bash', { command: 'npm test' })
-    for (let i = 1; i <= 18; i += 1) all.hear({ session: 's', call: '1.0', line: `tick \u001b[2J${i}` })
+    for (let i = 1; i <= 18; i += 1) all.hear({ session: 's', call: '1.0', line: `tick \u001b[2J${i}` }, 'process')
+    all.hear({ session: 's', call: '1.0', line: 'tick again' }, 'stream')
     expect(all.moving(paint, width, '⠙', { now: 5_000 })).toEqual(['  ⠙ bash npm test · 4.0 s · 18 lines #1'])
     expect(all.running(width)).toEqual([14, 15, 16, 17, 18].map((i) => `    tick \\u{1b}[2J${i}`))
   })

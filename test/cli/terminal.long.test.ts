@@ -458,7 +458,7 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 120_000 }, () => {
     await scriptedBy([])
     const { code, out, err } = await stage.terret('interactive')
     expect([code, out]).toEqual([2, ''])
-    expect(err).toBe('terret: A chat needs a terminal. In a script, use: terret run TASK\n')
+    expect(err).toBe('terret: A chat needs a terminal. In a script, use: terret -p TASK\n')
     expect((await stage.terret('list', '--all')).out).toBe('')
   })
 })

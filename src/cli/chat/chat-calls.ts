@@ -20,6 +20,8 @@ export type FoldedCall = CallBlock & {
   /** The lines that it has printed so far, and the last of them. */
   printed: number
   lines: readonly string[]
+  /** How its output came first. */
+  way: 'process' | 'stream' | null
   /** The number of calls that its child has made. */
   below: number
   /** True if its change was shown before it was made. */
@@ -70,9 +72,12 @@ export class ChatCalls {
     if (!parent) this.#open.push(call)
   }
 
-  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
+  /** A command of this process is heard twice: by itself and in the stream. The way that was first counts. */
+  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>, way: 'process' | 'stream'): void {
     const found = this.at(session, call)
     if (!found || line.trim() === '') return
+    found.way ??= way
+    if (found.way !== way) return
     found.printed += 1
     found.lines = [...found.lines, line].slice(-LINES_MAX)
   }
@@ -103,7 +108,7 @@ export class ChatCalls {
 
 type RunningStyle = { readonly now: number; readonly key?: string }
 
-const FRESH = { number: '', depth: 0, printed: 0, lines: [], below: 0, isShown: false } as const
+const FRESH = { number: '', depth: 0, printed: 0, lines: [], way: null, below: 0, isShown: false } as const
 
 /** The line of a call, the last lines of a command that failed, and a change that nobody was shown before. */
 export function finishedRows(call: FoldedCall, paint: Paint, width: number): readonly string[] {

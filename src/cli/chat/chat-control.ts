@@ -1,5 +1,5 @@
 // The chat as its commands see it: types alone.
-import type { Harness, Pending, SessionHandle } from '../../index.ts'
+import type { Pending, Session, Sessions } from '../../index.ts'
 import type { CommandContext } from '../state/command-context.ts'
 import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
@@ -10,9 +10,19 @@ import type { ChatView } from './chat-view.ts'
 import type { ChildWatcher } from './child-watcher.ts'
 import type { Terminal } from './terminal-input.ts'
 
+export type ChatServer = {
+  /** The id of the event of a message that was sent with this id. */
+  readonly eventIdOf: (id: string) => string
+  /** Ends requests that wait for a server that is away. */
+  readonly hurry: () => void
+}
+
 export type ChatOptions = {
   readonly place: CommandContext
-  readonly harness: Harness
+  /** Of a harness here, or of a server. */
+  readonly sessions: Sessions
+  /** The server that drives, whose setup counts. Null: this process drives. */
+  readonly server: ChatServer | null
   /** The mode changes while the chat goes on. */
   readonly setup: Omit<FolderSetup, 'mode'> & { mode: Mode }
   readonly models: readonly string[]
@@ -53,9 +63,9 @@ export interface ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
   /** Null until the first message. */
-  session: SessionHandle | null
+  session: Session | null
   /** Returns the session, and opens one if there is none yet. */
-  ensureSession(): Promise<SessionHandle>
+  ensureSession(): Promise<Session>
   /** Sends a message, as if the person had entered it. */
   say(text: string): Promise<void>
   /** How the chat ends after the current command; null: it goes on. */

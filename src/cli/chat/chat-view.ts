@@ -141,7 +141,7 @@ export class ChatView implements EventRenderer {
   /** If a delta of a part is missing, the rest of the part is not streamed. */
   heard({ kind, text, part, offset, session, call = '' }: StreamEventOf<'delta'>): void {
     // The output of a call, also if another process runs it.
-    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }))
+    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }, 'stream'))
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {
@@ -182,6 +182,9 @@ export class ChatView implements EventRenderer {
       case 'user.message':
         // The report of a child is not a message of the person. The line of the child says how it ended.
         if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
+        return
+      case 'user.withdraw':
+        this.queued.delete(event.message)
         return
       case 'run.started':
         this.run = event.seq

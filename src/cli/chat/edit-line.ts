@@ -33,7 +33,6 @@ type PlainAction =
   | 'search'
   /** The line in the person's own editor. */
   | 'compose'
-  | 'background'
   /** Takes the last queued message back. */
   | 'unqueue'
 
@@ -42,11 +41,9 @@ export type EditContext = {
   readonly history: readonly string[]
   /** True if a message is queued that can be taken back. */
   readonly hasQueued: () => boolean
-  /** True if a running command can be sent to the background. */
-  readonly hasRunning: () => boolean
 }
 
-export const NOTHING_KNOWN: EditContext = { history: [], hasQueued: () => false, hasRunning: () => false }
+export const NOTHING_KNOWN: EditContext = { history: [], hasQueued: () => false }
 export const EMPTY_LINE: InputLine = { cells: [], at: 0, back: 0, draft: [] }
 
 export function lineText({ cells }: InputLine): string {
@@ -106,7 +103,7 @@ const NAMED: Readonly<Record<string, KeyHandler>> = {
   'ctrl-h': eraseLeft,
   delete: editHandler((line) => removeCells(line, line.at, line.at + 1)),
   left: moveLeft,
-  'ctrl-b': (line, known) => (known.hasRunning() ? [line, { type: 'background' }] : moveLeft(line, known)),
+  'ctrl-b': moveLeft,
   right: editHandler((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
   'ctrl-f': editHandler((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
   home: moveToStart,
@@ -182,7 +179,7 @@ const ROWS_MAX = 5
 const CHARS_MAX = 1_000
 
 /** The first inserted character may join the grapheme before it. */
-function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
+export function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
   const { cells, at } = line
   const before = cells[at - 1]
   const [first] = added
@@ -225,11 +222,11 @@ function removeCells(line: InputLine, from: number, to: number): InputLine {
   return { ...line, cells: [...line.cells.slice(0, start), ...line.cells.slice(to)], at: start }
 }
 
-function rowStart({ cells, at }: InputLine): number {
+export function rowStart({ cells, at }: InputLine): number {
   return cells.slice(0, at).findLastIndex(({ text }) => text === '\n') + 1
 }
 
-function rowEnd({ cells, at }: InputLine): number {
+export function rowEnd({ cells, at }: InputLine): number {
   const end = cells.findIndex(({ text }, index) => index >= at && text === '\n')
   return end < 0 ? cells.length : end
 }

@@ -21,8 +21,9 @@ import { messageText } from './chat-view.ts'
 // ── /model ──
 
 export async function chooseModel(chat: ChatControl, [name]: readonly string[]): Promise<void> {
-  const { terminal, models, setup } = chat.options
+  const { terminal, models, setup, server } = chat.options
   const [now = ''] = models
+  if (server) return chat.view.note(`  ${oneLine(now) || 'unknown'}, as the server has it`)
   const chosen = name ?? (await terminal.pick({ title: 'Model', items: await modelItems(chat), start: now }))
   if (chosen === null) return
   if (chosen === now && models.length === 1) return chat.view.note(`  ${oneLine(now)} answers already.`)

@@ -24,7 +24,7 @@ import { UNDO_TEXTS } from '../commands/undo-command.ts'
 import type { ChatControl } from './chat-control.ts'
 import type { MenuRow } from './menu.ts'
 import { fillCommand, type OwnCommand } from '../state/own-commands.ts'
-import { shortId } from '../present/print.ts'
+import { shortId, terretCommand } from '../present/print.ts'
 import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
 import { askAside } from './side-question.ts'
 import { argsFor, examineSetup, showDiff, showPermissions, showServers } from './show-commands.ts'
@@ -372,6 +372,7 @@ export const MODES = {
 } as const
 
 async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promise<void> {
+  if (chat.options.server) return chat.view.note(SERVER_MODE)
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
   if (!Object.hasOwn(MODES, wanted)) throw new CliError(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
@@ -379,6 +380,9 @@ async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promi
     throw new CliError(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
   chat.requestedEnd = { type: 'again', mode: wanted }
 }
+
+/** In a chat with a server. */
+export const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
 
 async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat

@@ -1,7 +1,7 @@
 // A chat with one session at a terminal: it sends input to the session, shows its work and asks its questions.
 // Everything is in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
-import type { Input, Pending, Result, RunStream, SessionHandle, StreamEvent } from '../../index.ts'
+import type { Input, Pending, Result, RunStream, Session, StreamEvent } from '../../index.ts'
 import type { Card, Json } from '../../kernel/index.ts'
 import { readRequestTokens } from '../../context/request-tokens.ts'
 import {
@@ -15,7 +15,7 @@ import {
 import { callSubject } from '../present/blocks.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import type { ChatControl, ChatEnd, ChatOptions } from './chat-control.ts'
-import { expandCalls, MODES, runSlashCommand } from './slash-commands.ts'
+import { expandCalls, MODES, runSlashCommand, SERVER_MODE } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
@@ -45,13 +45,15 @@ const RING_MS = 10_000
 export class Chat implements ChatControl {
   readonly options: ChatOptions
   readonly view: ChatView
-  session: SessionHandle | null
+  session: Session | null
   requestedEnd: ChatEnd | null = null
   readonly #echoed = new Set<string>()
   #shown: ReadonlySet<string> = new Set()
   /** The number of the last event that this chat sent. */
   #sent = 0
   #works = false
+  /** The text of each message that was sent to a run that worked, by its seq. */
+  readonly #steered = new Map<number, string>()
   /** True while a run is followed, also between two parts of it when the person is asked. */
   #follows = false
   /** True while an input of the person is carried out. */
@@ -64,6 +66,8 @@ export class Chat implements ChatControl {
   #trouble = ''
   readonly children: ChildWatcher
   #looks = false
+  /** True while it is checked whether there is news, which takes long while a server is away. */
+  #peeks = false
   /** The command of the person that runs; null if none does. */
   #command: PersonCommandRun | null = null
   #stopping = false
@@ -82,7 +86,7 @@ export class Chat implements ChatControl {
   #waiting: readonly Pending[] = []
   #spent = 0
 
-  constructor(options: ChatOptions, session: SessionHandle | null) {
+  constructor(options: ChatOptions, session: Session | null) {
     this.options = options
     this.session = session
     this.#left = !options.terminal.open
@@ -108,7 +112,7 @@ export class Chat implements ChatControl {
     const limits = [sessionUsd, treeUsd].filter((usd) => usd !== undefined)
     return {
       model: models[0] ?? '',
-      mode: setup.mode,
+      mode: options.server ? 'server' : setup.mode,
       folder: setup.folder,
       home: setup.env['HOME'] ?? '',
       branch: this.#branch,
@@ -149,16 +153,17 @@ export class Chat implements ChatControl {
       if (this.requestedEnd === null) await this.#look()
     }
     await this.#closing
-    if (this.#exit === EXIT.ok && this.session && (await this.#waits(this.session.id))) this.#exit = EXIT.waits
+    if (this.#exit === EXIT.ok && this.session && (await this.#waitsAtEnd(this.session.id))) this.#exit = EXIT.waits
     return this.requestedEnd ?? { type: 'left', exit: this.#exit }
   }
 
   async #look(): Promise<void> {
     const { session, view } = this
-    if (this.#looks || this.#left) return
+    if (this.#looks || this.#peeks || this.#left) return
     this.#looked += 1
     if (this.#looked % BRANCH_LOOKS === 0) this.#readBranch()
     if (!session) return
+    this.#peeks = true
     try {
       const isAtRest = !this.#works && this.children.working.length === 0
       if (isAtRest && ((await this.options.place.store.card(session.id))?.seq ?? 0) <= view.seq) return
@@ -168,6 +173,8 @@ export class Chat implements ChatControl {
       const { text } = exitForError(error)
       if (text !== this.#trouble) this.#showError(error)
       this.#trouble = text
+    } finally {
+      this.#peeks = false
     }
   }
 
@@ -212,7 +219,7 @@ export class Chat implements ChatControl {
   }
 
   /** Shows logged events that are not on the screen yet, while nothing works. */
-  async #catchUp(session: SessionHandle): Promise<void> {
+  async #catchUp(session: Session): Promise<void> {
     const { view } = this
     const { seq: before } = view
     const source = { agent: '', run: null, parent: null }
@@ -273,6 +280,7 @@ export class Chat implements ChatControl {
 
   /** The next mode that the folder allows. A run that works follows it from its next call on. */
   nextMode(): void {
+    if (this.options.server) return this.view.note(SERVER_MODE)
     void this.#guarded(async () => {
       const { setup, terminal } = this.options
       const wanted = NEXT_MODE[setup.mode]
@@ -296,13 +304,6 @@ export class Chat implements ChatControl {
     })
   }
 
-  hasQueued = false
-  hasRunning = false
-  background(): void {}
-  unqueue(): Promise<string | null> {
-    return Promise.resolve(null)
-  }
-
   get #isBusy(): boolean {
     return this.#works || this.#follows || this.#enters
   }
@@ -323,8 +324,9 @@ export class Chat implements ChatControl {
     this.#command?.stop.abort()
     if (this.#works) {
       this.#exit = EXIT.later
-      this.#closing = this.options.harness.close()
+      this.#closing = this.options.sessions.close()
     }
+    this.options.server?.hurry()
     this.options.terminal.close()
   }
 
@@ -342,7 +344,7 @@ export class Chat implements ChatControl {
     // A child's report or another process has started a run since the prompt was shown.
     if (this.#follows) return this.#steer(text)
     const id = randomUUID()
-    this.#echoed.add(id)
+    this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     const session = await this.ensureSession()
     const input = await this.#inputOf(text)
     if (await this.#waits(session.id)) {
@@ -356,6 +358,12 @@ export class Chat implements ChatControl {
     await this.#follow(() => session.stream(input, { deltas: true, id, ...after }))
   }
 
+  /** A server that is away does not keep the person here. */
+  #waitsAtEnd(id: string): Promise<boolean> {
+    const waits = this.#waits(id)
+    return this.options.server ? waits.catch(() => false) : waits
+  }
+
   /** True if the session, or a child that it waits for, waits for a person. */
   async #waits(id: string): Promise<boolean> {
     const { store } = this.options.place
@@ -363,17 +371,50 @@ export class Chat implements ChatControl {
     return card !== null && waitsForPerson(store, card)
   }
 
-  async ensureSession(): Promise<SessionHandle> {
-    const { place, harness, agent } = this.options
-    this.session ??= await startSessionIn(place, place.folder, (as) =>
-      harness.open(agent === undefined ? as : { ...as, agent }),
-    )
+  async ensureSession(): Promise<Session> {
+    const { place, sessions, server, agent } = this.options
+    const of = agent === undefined ? {} : { agent }
+    if (server) this.session ??= await sessions.open({ folder: place.folder, ...of })
+    this.session ??= await startSessionIn(place, place.folder, (as) => sessions.open({ ...as, ...of }))
     return this.session
   }
 
   async #steer(text: string): Promise<void> {
     const { seq = 0 } = (await this.session?.send(await this.#inputOf(text), { when: 'next' })) ?? {}
     this.#sent = Math.max(this.#sent, seq)
+    if (seq > 0) this.#steered.set(seq, text)
+  }
+
+  /** Messages of this chat that no request has included yet, the last at the end. */
+  get #takeable(): readonly number[] {
+    return [...this.#steered.keys()].filter((seq) => this.view.queued.has(seq))
+  }
+
+  get hasQueued(): boolean {
+    return this.#takeable.length > 0
+  }
+
+  /** Takes the last queued message back. The log says whether a request came first; then it stays sent. */
+  async unqueue(): Promise<string | null> {
+    const { session, view, options } = this
+    const message = this.#takeable.at(-1)
+    if (!session || message === undefined) return null
+    const text = this.#steered.get(message) ?? ''
+    let isSent = false
+    await this.#guarded(async () => {
+      isSent = true
+      const { seq } = await session.send([{ type: 'withdraw', message }], { by: options.by })
+      for await (const event of readEvents(options.place.store, session.id, message)) {
+        if (event.seq >= seq) break
+        if (event.type === 'run.settled' || (event.type === 'model.started' && event.shows.includes(message)))
+          return view.note('It was sent already, and cannot be taken back.')
+      }
+      isSent = false
+    })
+    if (isSent) return null
+    this.#steered.delete(message)
+    view.queued.delete(message)
+    return text
   }
 
   /** The message with the files that it names and with what the person's commands printed. */
@@ -399,6 +440,7 @@ export class Chat implements ChatControl {
   async #runCommand(command: string): Promise<void> {
     const { options, view } = this
     const { out } = options.terminal
+    if (options.server) return view.note('Commands of yours run where the chat does, and this session is on a server.')
     if (command === '') return view.note('Write a command after the "!", such as: !git status')
     if (this.#command) return view.note('A command of yours runs already. Esc stops it.')
     const stop = new AbortController()
@@ -436,7 +478,7 @@ export class Chat implements ChatControl {
     if (!this.#works) await this.goOn()
   }
 
-  #rest(session: SessionHandle): RunStream {
+  #rest(session: Session): RunStream {
     return session.stream(undefined, { after: this.view.seq, deltas: true })
   }
 
@@ -485,7 +527,7 @@ export class Chat implements ChatControl {
   }
 
   /** At a limit the person says whether it goes on. True if they allowed more, or if another process went on. */
-  async #asksToGoOn(session: SessionHandle): Promise<boolean> {
+  async #asksToGoOn(session: Session): Promise<boolean> {
     const { store } = this.options.place
     const reached = limitAtEnd(await readAllEvents(store, session.id))
     if (reached?.limit === 'usd') {
@@ -506,7 +548,7 @@ export class Chat implements ChatControl {
     if (reply.type === 'no' && !this.#left) this.view.note('It stays here. Say "go on" for another run.')
     if (reply.type !== 'yes') return false
     const id = randomUUID()
-    this.#echoed.add(id)
+    this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     await session.send(`Go on, for another ${texts.more}.`, { id, by: this.options.by })
     return true
   }
@@ -527,7 +569,7 @@ export class Chat implements ChatControl {
   }
 
   /** False if the session has to wait. */
-  async #decided(session: SessionHandle, result: Result): Promise<boolean> {
+  async #decided(session: Session, result: Result): Promise<boolean> {
     const { setup, kept } = this.options
     if (await decideCovered({ session, setup, kept }, result)) return true
     this.#waiting = result.pending.filter((each) => each.needs === 'approval' && !isBudget(each))
@@ -673,7 +715,9 @@ export class Chat implements ChatControl {
       },
       reason: async () => (await this.#read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
     }
-    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
+    // A server keeps no rules of a client, so nothing wider than this call is offered.
+    const asked = this.options.server ? { ...pending, each: true as const } : pending
+    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, asked)
     if (said === null) return false
     this.#wide = said.scope === 'run'
     await this.#record(pending, said)

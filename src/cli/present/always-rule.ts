@@ -29,9 +29,9 @@ export async function alwaysOffer(setup: FolderSetup, pending: Pending): Promise
 
 /** The rule that allows exactly this call from now on. Null if the call would be asked about anyway. */
 export async function rememberableRule(setup: FolderSetup, pending: Pending): Promise<Rule | null> {
-  const { tool, needs } = pending
+  const { tool, needs, each } = pending
   // The same content is rarely written twice. For writes there is the yes for the whole run.
-  if (needs !== 'approval' || WRITERS.has(tool)) return null
+  if (needs !== 'approval' || each || WRITERS.has(tool)) return null
   const { rememberedRule } = await import('../../index.ts')
   const rule = rememberedRule(await actionOf(setup, pending))
   if (JSON.stringify(rule).length > RULE_CHARS_MAX) return null
@@ -120,7 +120,7 @@ export async function findKeptRule(
   pending: Pending,
   { settings, folder }: FolderSetup,
 ): Promise<KeptRule | null> {
-  const { tool, args, needs } = pending
+  const { tool, args, needs, each } = pending
   if (kept.length === 0 || needs !== 'approval') return null
   const { judgeCall } = await import('../../index.ts')
   const { environment } = settings.approvals ?? {}

@@ -1,6 +1,6 @@
 // The question about one call in `run`, `resume`, `start` and the chat: the possible answers and their scope, and calls
 // that an earlier yes of the run covers. call-preview.ts shows the call.
-import type { ApprovalDecision, Pending, Result, Rule, SessionHandle } from '../../index.ts'
+import type { ApprovalDecision, Pending, Result, Rule, Session } from '../../index.ts'
 import { skeleton } from '../../view/lookalike.ts'
 import { WRITERS } from '../state/folder-agent.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
@@ -188,7 +188,7 @@ function canCover({ each, denied, n = 1, roles = [] }: Pending): boolean {
 
 const WIDE_TEXT = `a also allows every later ${[...WRITERS].join(' and ')} in this folder until this run ends or you say no.`
 
-type CoverContext = { readonly session: SessionHandle; readonly setup: FolderSetup; readonly kept: readonly KeptRule[] }
+type CoverContext = { readonly session: Session; readonly setup: FolderSetup; readonly kept: readonly KeptRule[] }
 
 /** Decides calls that an earlier yes covers, and records whose yes it was. True if there were any. */
 export async function decideCovered(

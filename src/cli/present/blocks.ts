@@ -6,7 +6,7 @@ import { oneLine, safeJson } from '../../view/clean.ts'
 import { durationText } from '../../view/tree-rows.ts'
 import { isObject } from '../../view/untrusted-json.ts'
 import { diffPreview, paintRows } from './call-preview.ts'
-import { failureTail, outcomeOf, outcomeText, type ShownOutcome, type ToolResult } from './outcome.ts'
+import { diffOf, failureTail, outcomeOf, outcomeText, type ShownOutcome, type ToolResult } from './outcome.ts'
 import { clipToWidth, type Paint, widthOf } from './terminal-text.ts'
 
 export type CallBlock = {
@@ -67,8 +67,7 @@ function endBlock(block: CallBlock, call: LoggedCall, event: ToolResult & { read
   block.content = contentOf(call)
   block.outcome = outcomeOf({ ...event, content: block.content })
   block.tookMs = block.startedAt === null ? null : Math.max(0, event.at - block.startedAt)
-  const diff = isObject(event.metadata) ? event.metadata['diff'] : undefined
-  block.diff = event.status === 'ok' && typeof diff === 'string' ? diff : ''
+  block.diff = event.status === 'ok' ? diffOf({ ...event, content: block.content }) : ''
 }
 
 const SHORT_MS = 9_950

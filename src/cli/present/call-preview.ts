@@ -110,7 +110,7 @@ function fileRows({ path, lines }: FileChange, { columns }: DrawSize): readonly 
 
 /** A change that was made, from the text of its diff. */
 export function diffPreview(diff: string, room: DrawSize): Omit<DrawnPreview, 'sum'> {
-  const lines = diff.split('\n').filter((line) => !/^(?:\+\+\+|---) /.test(line))
+  const lines = diff.split('\n').filter((line) => /^[-+ @\\]/.test(line) && !/^(?:\+\+\+|---) /.test(line))
   const rows = lines.map((line): PreviewRow => {
     const mark = line.slice(0, 1)
     const tone = mark === '@' ? 'head' : (TONES[mark as ' '] ?? 'same')

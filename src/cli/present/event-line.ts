@@ -41,6 +41,8 @@ function eventText(event: Event, asked: Json | undefined, block: CallBlock | und
       return `${event.call} ${oneLine(event.content)}`
     case 'user.interrupt':
       return `${event.mode}${event.by === undefined ? '' : ` by ${oneLine(event.by)}`}${event.why ? `: ${oneLine(event.why)}` : ''}`
+    case 'user.withdraw':
+      return `message ${event.message}`
     case 'user.unschedule':
       return oneLine(event.key)
     case 'session.created':

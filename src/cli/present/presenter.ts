@@ -6,7 +6,7 @@ import type { Json } from '../../kernel/index.ts'
 import { CHANGED } from '../../context/summary.ts'
 import { oneLine, shownRow } from '../../view/clean.ts'
 import { outageText } from './outage.ts'
-import { decisionText, isExtractionMark, isStoppedFailure, noteText } from './outcome.ts'
+import { decisionText, isExtractionMark, isProjectNote, isStoppedFailure, noteText } from './outcome.ts'
 import type { RedrawnPart, Surface } from './screen.ts'
 import { fitLines } from './terminal-text.ts'
 import { modelText } from './markdown-stream.ts'
@@ -92,7 +92,7 @@ export class Presenter {
           this.aside(decisionText(event, this.#asked.get(`${event.session} ${event.call}`)))
         return
       case 'note.added':
-        if (isExtractionMark(event)) return
+        if (isExtractionMark(event) || isProjectNote(event)) return
         return this.aside(`note: ${oneLine(changesOnly(noteText(event)), this.#form.wording.noteCharsMax)}`)
       default:
         return this.#form.other(event)

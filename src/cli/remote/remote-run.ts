@@ -13,7 +13,7 @@ import { findSession, type CommandContext } from '../state/command-context.ts'
 /** These flags are for the process that drives, which is the server. */
 const NOT_FAR = ['mode', 'on-ask', 'environment', 'patience', 'verbose', 'trust'] as const
 
-function checkFlags(call: CommandArgs): void {
+export function checkFlags(call: CommandArgs): void {
   const given = NOT_FAR.find((flag) => call.text(flag) !== undefined || call.is(flag))
   if (given !== undefined)
     throw new CliError(

@@ -235,6 +235,9 @@ function isAskedInMode(tool: string, args: Json): boolean {
   return ASKED.has(tool)
 }
 
+/** A person watches a command and can stop it, and many are quiet for long: a compiler, a test. */
+const QUIET_MS = 120_000
+
 async function toolsFor(
   setup: FolderSetup,
   model: Model | Hint | undefined,
@@ -257,7 +260,17 @@ async function toolsFor(
   })
   const heard = onLine ? { onLine: await withoutSecretLines(onLine, setup.env) } : {}
   const bash = settings.bash
-    ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard, ...launched })]
+    ? [
+        bashTool({
+          workspace: folder,
+          obeyed,
+          attended,
+          risk: settings.bash.risk,
+          softTimeoutMs: QUIET_MS,
+          ...heard,
+          ...launched,
+        }),
+      ]
     : []
   const tools = [...made, ...bash]
   return tools.map((tool) => approvedByMode(tool, setup))

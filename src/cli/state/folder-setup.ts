@@ -195,6 +195,11 @@ function readGuidanceFile(folder: string, at: string): Guidance {
 
 const GUIDANCE_FILES = ['AGENTS.md', 'CLAUDE.md'] as const
 
+/** The user's environment, without that of any folder. */
+export function readUserEnvironment(home: Home): Promise<Environment> {
+  return readEnvironment(home, null)
+}
+
 /** The environment first, then the user's `.env`, then only the keys in `.env` of a trusted workspace. */
 async function readEnvironment(home: Home, trustedFolder: string | null): Promise<Environment> {
   const mine = { ...overlayVariables(readVariables(join(home.config, '.env')), process.env), ...storeSecrets(home) }
@@ -234,6 +239,7 @@ const NOT_ITS_OWN = [
   'results',
   'context',
   'bell',
+  'vim',
 ] as const
 
 type NarrowingFiles = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }

@@ -6,6 +6,7 @@ import type { Hook } from '../../index.ts'
 import { isChildId } from '../../view/ids.ts'
 import { oneLine } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
+import { TODAY } from '../present/outcome.ts'
 import { CLI_AGENT } from './folder-memory.ts'
 import type { FolderSetup } from './folder-setup.ts'
 
@@ -42,7 +43,7 @@ function placeLines(folder: string, start: string): readonly string[] {
   const date = [year, ...[month, day].map((part) => String(part).padStart(2, '0'))].join('-')
   const below = relative(folder, start)
   return [
-    `Today is ${now.toLocaleDateString('en-GB', { weekday: 'long' })}, ${date} (${zone}). The system is ${process.platform} ${process.arch}.`,
+    `${TODAY}${now.toLocaleDateString('en-GB', { weekday: 'long' })}, ${date} (${zone}). The system is ${process.platform} ${process.arch}.`,
     ...(below === '' ? [] : [`The person works in ${nameText(below)}/ of this workspace.`]),
   ]
 }
