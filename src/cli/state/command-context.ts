@@ -219,7 +219,9 @@ async function findByPrefix(store: CompleteStore, start: string): Promise<readon
 async function findLatest(place: CommandContext): Promise<Card> {
   for (let limit = 1; ; limit *= 8) {
     const cards = await cardsHere(place, { limit })
-    const card = cards.find(({ session, labels }) => readGraderId(session) === null && labels?.[SIDE_LABEL] === undefined)
+    const card = cards.find(
+      ({ session, labels }) => readGraderId(session) === null && labels?.[SIDE_LABEL] === undefined,
+    )
     if (card) return card
     if (cards.length < limit)
       throw new CliError(EXIT.missing, `There is no session of this folder yet. ${describeStart()}`)
