@@ -120,7 +120,7 @@ export async function findKeptRule(
   pending: Pending,
   { settings, folder }: FolderSetup,
 ): Promise<KeptRule | null> {
-  const { tool, args, needs, each } = pending
+  const { tool, args, needs } = pending
   if (kept.length === 0 || needs !== 'approval') return null
   const { judgeCall } = await import('../../index.ts')
   const { environment } = settings.approvals ?? {}
