@@ -160,6 +160,8 @@ describe.skipIf(noTmux)('slash commands that choose', { timeout: 120_000 }, () =
     seen.enter('/resume')
     await seen.until('There is no other session of this folder.')
     expect((await stage.terret('list')).out).toContain('btw: who am I?')
+    // The last session is the conversation.
+    expect((await stage.terret('history', 'latest')).out).toContain('Right?')
   })
 
   it('B-CLI-381, B-CLI-382: commands from files are listed, filled and sent, and a name that is taken is refused', async () => {

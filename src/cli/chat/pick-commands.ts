@@ -11,13 +11,12 @@ import { sessionTitle } from '../commands/list-command.ts'
 import { findSession, ownerFields } from '../state/command-context.ts'
 import { endpointsOf, modelsFor } from '../state/folder-agent.ts'
 import { readAllEvents, readEventsBefore } from '../state/read-log.ts'
-import { cardsHere, startSessionIn } from '../state/session-folders.ts'
+import { cardsHere, SIDE_LABEL, startSessionIn } from '../state/session-folders.ts'
 import { workflowOfAgent } from '../state/workflow-agents.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 import type { PickItem } from './picker.ts'
 import type { ChatControl } from './chat-control.ts'
 import { messageText } from './chat-view.ts'
-import { SIDE_LABEL } from './side-question.ts'
 
 // ── /model ──
 

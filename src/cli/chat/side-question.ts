@@ -9,11 +9,8 @@ import { modelText } from '../present/markdown-stream.ts'
 import { shortId } from '../present/print.ts'
 import { ownerFields } from '../state/command-context.ts'
 import { readAllEvents } from '../state/read-log.ts'
-import { startSessionIn } from '../state/session-folders.ts'
+import { SIDE_LABEL, startSessionIn } from '../state/session-folders.ts'
 import type { ChatControl } from './chat-control.ts'
-
-/** The label of such copies: `/resume` leaves them out. */
-export const SIDE_LABEL = 'aside'
 
 export async function askAside(chat: ChatControl, words: readonly string[]): Promise<void> {
   const { session, options, view } = chat

@@ -37,6 +37,8 @@ import { watchPending, withdrawnText } from '../present/watch-pending.ts'
 
 /** How often the log and the children are checked, because other processes may write too. */
 const LOOK_MS = 500
+/** The branch is read at every so many checks. */
+const BRANCH_LOOKS = 4
 /** How long a question waits before the terminal calls for the person. */
 const RING_MS = 10_000
 
@@ -79,6 +81,7 @@ export class Chat implements ChatControl {
   #wide = false
   /** As they were at the last look: they are shown in every drawing. */
   #branch: string | null
+  #looked = 0
   /** The calls of the current questions. */
   #waiting: readonly Pending[] = []
   #spent = 0
@@ -157,7 +160,8 @@ export class Chat implements ChatControl {
   async #look(): Promise<void> {
     const { session, view } = this
     if (this.#looks || this.#peeks || this.#left) return
-    this.#readBranch()
+    this.#looked += 1
+    if (this.#looked % BRANCH_LOOKS === 0) this.#readBranch()
     if (!session) return
     this.#peeks = true
     try {

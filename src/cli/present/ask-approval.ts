@@ -4,7 +4,7 @@ import type { ApprovalDecision, Pending, Result, Rule, Session } from '../../ind
 import { skeleton } from '../../view/lookalike.ts'
 import { WRITERS } from '../state/folder-agent.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
-import { type AlwaysOffer, alwaysOffer, findKeptRule, prefixText, ruleText, saveAlwaysRule } from './always-rule.ts'
+import { type AlwaysOffer, alwaysOffer, findKeptRule, prefixText, saveAlwaysRule } from './always-rule.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import type { Json } from '../../kernel/index.ts'
 import { oneLine } from '../../view/clean.ts'
@@ -160,7 +160,8 @@ async function askToKeepRule(
     if (said !== '1' && said !== '2' && oneLine(said ?? '') !== prefix.text) return null
     if (said !== '1') rule = prefix.rule
   }
-  asker.note(await ruleText(setup, rule))
+  const { describeRule } = await import('../../index.ts')
+  asker.note(`From now on without asking: ${oneLine(describeRule(rule), 1_000)}`)
   const places = [...(hasRun ? ['r this run'] : []), 'f this folder', 'n no']
   const where = (await asker.read(`Keep this rule, and allow it? ${places.join(' · ')} ›`))?.trim().toLowerCase() ?? ''
   if (hasRun && /^(r|run|this run)$/.test(where)) return { allow: true, remember: rule, scope: 'run' }

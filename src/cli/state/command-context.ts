@@ -7,7 +7,7 @@ import { clean, shownId } from '../../view/clean.ts'
 import { FULL_BYTES, diskTrouble } from './disk-space.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { remoteClient, remoteServer } from './remote-server.ts'
-import { cardsHere, folderOf } from './session-folders.ts'
+import { cardsHere, folderOf, SIDE_LABEL } from './session-folders.ts'
 import { readGraderId } from '../../view/pursuits.ts'
 import { type Home, findHome, makeHome, realFolder, unusableHome } from './cli-home.ts'
 import { describeStart } from './own-folders.ts'
@@ -212,11 +212,16 @@ async function findByPrefix(store: CompleteStore, start: string): Promise<readon
   }
 }
 
-/** The session of this folder that was started last. Those that grade rounds of an outcome were started by no person. */
+/**
+ * The session of this folder that was started last. Those that grade rounds of an outcome were started by no person, and
+ * those of side questions are none to go on with.
+ */
 async function findLatest(place: CommandContext): Promise<Card> {
   for (let limit = 1; ; limit *= 8) {
     const cards = await cardsHere(place, { limit })
-    const card = cards.find(({ session }) => readGraderId(session) === null)
+    const card = cards.find(
+      ({ session, labels }) => readGraderId(session) === null && labels?.[SIDE_LABEL] === undefined,
+    )
     if (card) return card
     if (cards.length < limit)
       throw new CliError(EXIT.missing, `There is no session of this folder yet. ${describeStart()}`)

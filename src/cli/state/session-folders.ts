@@ -10,6 +10,9 @@ import { EXIT, CliError } from '../exit.ts'
 import { cardMatchesSearch } from '../../stores/plan/log-facts.ts'
 import { rootIdOf } from '../../view/ids.ts'
 
+/** The label of the copy in which a chat asks aside. Such a copy is no session that a person goes on with. */
+export const SIDE_LABEL = 'aside'
+
 type FolderStore = { readonly home: Home; readonly store: CompleteStore }
 
 export type SessionFolder = { readonly session: string; readonly folder: string }
