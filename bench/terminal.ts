@@ -121,6 +121,8 @@ async function leave({ child }: Terminal): Promise<void> {
   const ended = new Promise((resolve) => void child.once('exit', resolve))
   child.kill('SIGKILL')
   await ended
+  // The chat sees that its terminal is gone, and gives the session back.
+  await sleep(1_500)
   child.stdout?.destroy()
   child.stdin?.destroy()
 }
