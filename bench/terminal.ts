@@ -1,12 +1,11 @@
 // `terminal`: the chat in a terminal of its own, as published. Typing while an answer of 5,000 lines streams, what a token
 // costs in bytes, what it costs to open a long session again, and a chat at rest.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Harness, scripted, sqlite } from '../src/index.ts'
 import { type Case, type Family, medianOf } from './family.ts'
 
 const LINES = 5_000
@@ -14,7 +13,7 @@ const TOKENS_PER_LINE = 12
 const FAST_MS = 6_000
 const SLOW_TOKENS = 600
 const TOKEN_MS = 10
-const KEYS = 80
+const KEYS = 60
 const KEY_MS = 60
 const REOPENED_LINES = 20_000
 const IDLE_MS = 10_000
@@ -42,8 +41,17 @@ async function openStage(folder: string): Promise<Stage> {
   // A workspace of its own, and not that of this repository.
   execFileSync('git', ['init', '-q'], { cwd: join(folder, 'work') })
   writeFileSync(join(folder, 'config/terret/config.json'), JSON.stringify(config))
-  const env = { ...process.env, TERRET_HOME: join(folder, 'data'), XDG_CONFIG_HOME: join(folder, 'config'), TERM: 'xterm-256color' }
-  return { folder, env, close: () => void server.close() }
+  const env = {
+    ...process.env,
+    TERRET_HOME: join(folder, 'data'),
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    TERM: 'xterm-256color',
+  }
+  const close = (): void => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { folder, env, close }
 }
 
 async function answer(response: ServerResponse, body: string): Promise<void> {
@@ -58,6 +66,11 @@ async function answer(response: ServerResponse, body: string): Promise<void> {
       send({ content: i % TOKENS_PER_LINE === TOKENS_PER_LINE - 1 ? `word${i}.\n\n` : `word${i} ` })
       await sleep(TOKEN_MS)
     }
+  } else if (body.includes('shortly')) send({ content: 'Short.' })
+  else if (body.includes('long')) {
+    const line = (i: number): string => `- line ${i} with **bold** words, \`code\` and more of it\n`
+    for (let i = 0; i < REOPENED_LINES; i += 100)
+      send({ content: Array.from({ length: 100 }, (_, k) => line(i + k)).join('') })
   } else {
     const begun = performance.now()
     for (let line = 0; line < LINES; line += 1) {
@@ -103,17 +116,23 @@ function openChat({ folder, env }: Stage, words: string): Terminal {
   return terminal
 }
 
-async function leave({ child, type }: Terminal): Promise<void> {
-  const ended = new Promise((resolve) => void child.once('close', resolve))
-  type('\u0004')
+/** The terminal is closed under the chat. */
+async function leave({ child }: Terminal): Promise<void> {
+  const ended = new Promise((resolve) => void child.once('exit', resolve))
+  child.kill('SIGKILL')
   await ended
+  // The chat sees that its terminal is gone, and gives the session back.
+  await sleep(1_500)
+  child.stdout?.destroy()
+  child.stdin?.destroy()
 }
 
 const PROMPT = '› '
 
 const typed: Case = async (folder) => {
   const stage = await openStage(join(folder, `typed-${process.pid}`))
-  const chat = openChat(stage, '')
+  // A colour would stand between the prompt and the draft.
+  const chat = openChat({ ...stage, env: { ...stage.env, NO_COLOR: '1' } }, '')
   await chat.until(PROMPT)
   chat.type('Go.\r')
   await chat.until('line 20:')
@@ -127,10 +146,7 @@ const typed: Case = async (folder) => {
     delays.push(await chat.until(`${PROMPT}${draft}`))
     await sleep(KEY_MS)
   }
-  await chat.until(`line ${LINES - 1}:`)
-  chat.type('\u0015')
-  await sleep(500)
-  chat.child.kill('SIGHUP')
+  await leave(chat)
   stage.close()
   const sorted = delays.toSorted((a, b) => a - b)
   return { p50: medianOf(sorted), p99: sorted.at(-1) ?? 0, lost: KEYS - draft.length }
@@ -168,29 +184,24 @@ function cpuOf({ child }: Terminal): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS
 }
 
+/** One answer, recorded as the command line records it. */
+async function runOnce({ folder, env }: Stage, task: string): Promise<void> {
+  const child = spawn(process.execPath, [main, 'run', '--quiet', task], {
+    cwd: join(folder, 'work'),
+    env,
+    stdio: 'ignore',
+  })
+  const code = await new Promise((resolve) => void child.once('exit', resolve))
+  if (code !== 0) throw new Error(`terret run ended with ${String(code)}`)
+}
+
 const reopened: Case = async (folder) => {
   const stage = await openStage(join(folder, `reopened-${process.pid}`))
-  const line = (i: number): string => `- line ${i} with **bold** words, \`code\` and more of it`
-  const long = Array.from({ length: 40 }, (_, at) => {
-    return Array.from({ length: REOPENED_LINES / 40 }, (_, i) => line(at * 1_000 + i)).join('\n')
-  })
-  const store = sqlite(join(stage.folder, 'data/terret.db'))
-  const make = async (texts: readonly string[]): Promise<string> => {
-    const harness = new Harness({ model: scripted(texts), store })
-    const session = await harness.open({ agent: 'default' })
-    for (const [i] of texts.entries()) await session.run(`Message ${i}.`)
-    appendFileSync(
-      join(stage.folder, 'data/folders.jsonl'),
-      `\n${JSON.stringify({ session: session.id, folder: join(stage.folder, 'work') })}`,
-    )
-    await harness.close()
-    return session.id
-  }
-  const [few, many] = [await make(['Short.']), await make(long)]
-  await store.close()
-  const bare = await reopenCpu(stage, few)
-  const ms = await reopenCpu(stage, many)
-  const rest = openChat(stage, few)
+  await runOnce(stage, 'Go shortly.')
+  const bare = await reopenCpu(stage, 'latest')
+  await runOnce(stage, 'Go long.')
+  const ms = await reopenCpu(stage, 'latest')
+  const rest = openChat(stage, 'latest')
   await rest.until('goes on, after')
   await sleep(3_000)
   const before = cpuOf(rest)

@@ -128,7 +128,7 @@ function narrowed(style: TextStyle, prefix: string): TextStyle {
 
 /** The runs of a heading, a paragraph or a text. */
 export function inlineRuns(token: Token, style: TextStyle): Runs {
-  const { tokens, text = '' } = token as Tokens.Text
+  const { tokens, text } = token as Tokens.Text
   if (token.type !== 'heading') return tokens ? spanRuns(tokens, { ...style, codes: '', depth: 0 }) : plainRuns(text)
   const { depth } = token as Tokens.Heading
   const codes = depth === 1 ? '1;4' : '1'
