@@ -1,6 +1,13 @@
 // What came of a call, as people read it. Pure; the terminal shows it in terminal-outcome.long.test.ts.
 import { describe, expect, it } from 'vitest'
-import { ChatCalls, finishedRows, foldedLine, isWhole, printedTexts, unfoldCall } from '../../src/cli/chat/chat-calls.ts'
+import {
+  ChatCalls,
+  finishedRows,
+  foldedLine,
+  isWhole,
+  printedTexts,
+  unfoldCall,
+} from '../../src/cli/chat/chat-calls.ts'
 import { eventLineWriter } from '../../src/cli/present/event-line.ts'
 import { createPaint, widthOf } from '../../src/cli/present/terminal-text.ts'
 import { outcomeOf, outcomeText, failureTail, type ToolResult } from '../../src/cli/present/outcome.ts'
@@ -169,12 +176,20 @@ describe('a call of the chat', () => {
   })
 
   it('B-CLI-314: a change that nobody was asked about is shown, with the words that differ', () => {
-    const diff = '--- a.js\n+++ a.js\n@@ -1,2 +1,2 @@\n-for (let i = 0; i <= n; i++)\n+for (let i = 0; i < n; i++)\n same'
+    const diff =
+      '--- a.js\n+++ a.js\n@@ -1,2 +1,2 @@\n-for (let i = 0; i <= n; i++)\n+for (let i = 0; i < n; i++)\n same'
     const done = (isShown: boolean, drawn = paint): readonly string[] => {
       const all = calls('edit', { path: 'a.js' })
       const call = all.at('s', '1.0')
       if (call) call.isShown = isShown
-      all.take({ ...at(3, 1_000), type: 'agent.tool_result', call: '1.0', status: 'ok', content: '', metadata: { diff } })
+      all.take({
+        ...at(3, 1_000),
+        type: 'agent.tool_result',
+        call: '1.0',
+        status: 'ok',
+        content: '',
+        metadata: { diff },
+      })
       return all.done(drawn, width)
     }
     expect(done(false)).toEqual([
@@ -190,11 +205,20 @@ describe('a call of the chat', () => {
 
   it('B-CLI-317: all of the last calls is there as rows', () => {
     const all = calls('bash', { command: 'npm test' })
-    all.take({ ...at(3, 4_300), type: 'agent.tool_result', call: '1.0', ...ran(numbers(28), 'e\u001b[2J\n', { exit_code: 3 }) })
+    all.take({
+      ...at(3, 4_300),
+      type: 'agent.tool_result',
+      call: '1.0',
+      ...ran(numbers(28), 'e\u001b[2J\n', { exit_code: 3 }),
+    })
     const [call] = all.all
-    const rows = call ? unfoldCall(call, printedTexts(call), { columns: width, rows: Number.POSITIVE_INFINITY }).rows : []
+    const rows = call
+      ? unfoldCall(call, printedTexts(call), { columns: width, rows: Number.POSITIVE_INFINITY }).rows
+      : []
     const text = rows.flatMap(({ texts }) => texts).join('\n')
-    expect(text).toMatch(/^#1 bash · exit 3 · 29 lines\n[\s\S]*npm test\n[\s\S]*│ n1\n[\s\S]*│ n28\n[\s\S]*│ e\\u\{1b\}\[2J$/)
+    expect(text).toMatch(
+      /^#1 bash · exit 3 · 29 lines\n[\s\S]*npm test\n[\s\S]*│ n1\n[\s\S]*│ n28\n[\s\S]*│ e\\u\{1b\}\[2J$/,
+    )
     expect(call && isWhole(call)).toBe(true)
   })
 })

@@ -139,4 +139,42 @@ describe.skipIf(noTmux)('slash commands that choose', { timeout: 120_000 }, () =
     seen.enter('/doctor')
     await seen.until(/store[\s\S]*sandbox[\s\S]*fake:m[\s\S]*\n›$/)
   })
+
+  it('B-CLI-380: /btw is answered from the conversation, which does not have it', async () => {
+    await scriptedBy(['I note it.', { text: `Your name is Ana. ${EVIL}` }, 'Indeed.'])
+    const seen = await chat()
+    seen.enter('/btw')
+    await seen.until('The question is missing. Usage: /btw')
+    seen.enter('/btw who am I?')
+    await seen.until('Nothing was said yet: ask it as a message.')
+    seen.enter('I am Ana.')
+    await seen.until(rested('I note it\\.'))
+    seen.enter('/btw who am I?')
+    await seen.until(
+      /│ Your name is Ana\. [^\n]*\n\n {2}aside: the conversation does not have it · [0-9a-f]{8}[\s\S]*\n›$/,
+    )
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).toContain('I am Ana.')
+    seen.enter('Right?')
+    await seen.until(rested('Indeed\\.'))
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).not.toContain('who am I?')
+    seen.enter('/resume')
+    await seen.until('There is no other session of this folder.')
+    expect((await stage.terret('list')).out).toContain('btw: who am I?')
+  })
+
+  it('B-CLI-381, B-CLI-382: commands from files are listed, filled and sent, and a name that is taken is refused', async () => {
+    stage.write('work/.terret/commands/greet.md', '---\ndescription: Say hello\n---\n!echo $1 and $ARGUMENTS')
+    stage.write('work/.terret/commands/help.md', 'Mine.')
+    await scriptedBy(['Hello.'])
+    const seen = await chat()
+    await seen.until(/help\.md is no command: \/help is a command of the chat/)
+    seen.enter('/help')
+    await seen.until(/\/greet +Say hello/)
+    seen.enter('/greet Ana Bo')
+    await seen.until(rested('Hello\\.'))
+    // It is a message, although it begins like a command of the shell.
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).toContain('!echo Ana and Ana Bo')
+    seen.enter('/gret')
+    await seen.until('There is no /gret. Did you mean /greet?')
+  })
 })

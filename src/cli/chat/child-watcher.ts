@@ -149,6 +149,14 @@ export function childLine(child: WatchedChild, paint: Paint, width: number): str
   return layOutLine(`${name} ${oneLine(agent)} · ${state}${costText(child)} · ${took}`, { paint, width, sign, number })
 }
 
+/** The same in two texts, for a list to choose from. */
+export function childTexts(child: WatchedChild): { readonly label: string; readonly detail: string } {
+  const { name, agent, card, tookMs } = child
+  const asked = askedCall(child)
+  const state = asked ? `asks: ${asked}` : isWorking(card) ? child.doing : stateOf(card)
+  return { label: `${name} ${agent}`, detail: `${state}${costText(child)} · ${durationText(tookMs)}` }
+}
+
 function costText({ card: { cost } }: WatchedChild): string {
   return cost > 0 ? ` · ${usdText(cost)}` : ''
 }

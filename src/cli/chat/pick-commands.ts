@@ -17,6 +17,7 @@ import { shortId, terretCommand } from '../present/print.ts'
 import type { PickItem } from './picker.ts'
 import type { ChatControl } from './slash-commands.ts'
 import { messageText } from './chat-view.ts'
+import { SIDE_LABEL } from './side-question.ts'
 
 // ── /model ──
 
@@ -98,7 +99,9 @@ function nullIfMissing(error: unknown): null {
 }
 
 async function sessionItems({ options: { place }, session }: ChatControl): Promise<readonly PickItem[]> {
-  const cards = (await cardsHere(place, { limit: LISTED_MAX })).filter((card) => card.session !== session?.id)
+  const cards = (await cardsHere(place, { limit: LISTED_MAX })).filter(
+    (card) => card.session !== session?.id && card.labels?.[SIDE_LABEL] === undefined,
+  )
   if (cards.length === 0) throw new CliError(EXIT.missing, 'There is no other session of this folder.')
   const now = place.store.now()
   return Promise.all(

@@ -9,7 +9,7 @@ import { parseOutputFields } from '../present/outcome.ts'
 import { contextLines } from '../present/context-lines.ts'
 import { eventLineWriter } from '../present/event-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
-import { childLine, type ChildWatcher, type WatchedChild } from './child-watcher.ts'
+import { childLine, childTexts, type ChildWatcher, type WatchedChild } from './child-watcher.ts'
 import { isBudget } from '../present/result-output.ts'
 import { childCosts, drawScriptCell, SCRIPT, scriptCellOf } from '../../view/script-cell.ts'
 import { countNoun } from '../../view/shown-text.ts'
@@ -28,8 +28,10 @@ import type { ChatView } from './chat-view.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
 import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
+import { fillCommand, type OwnCommand } from '../state/own-commands.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
+import { askAside } from './side-question.ts'
 import { argsFor, examineSetup, showDiff, showPermissions, showServers } from './show-commands.ts'
 
 type SlashAction = (chat: ChatControl, words: readonly string[], busy: boolean) => Promise<void> | void
@@ -52,7 +54,8 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   help: slashCommand('', 'this', true, showHelp),
   calls: slashCommand('[all]', 'the calls of this session, with their numbers', true, listCalls),
   show: slashCommand('[N] [all]', 'unfold a call: its arguments and its result', true, showCall),
-  agents: slashCommand('', 'the agents that work for this session, and what each does', true, listAgents),
+  btw: slashCommand('QUESTION', 'ask aside: the conversation does not have it', true, askAside),
+  agents: slashCommand('', 'the agents that work for this session; choose one to look inside', true, chooseAgent),
   look: slashCommand('[N]', 'what an agent did last; asks you what it waits for', true, lookAtAgent),
   pending: slashCommand('', 'what waits for your word', true, showWaiting),
   approve: slashCommand('[CALL]', 'allow it', false, (chat, words) => decideCall(chat, words, true)),
@@ -78,25 +81,32 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   quit: slashCommand('', 'leave; the session stays', true, (chat) => chat.leave()),
 }
 
-/** The slash commands that begin with this text, with their help. */
-export function slashMenu(text: string): readonly MenuRow[] {
-  if (!/^\/\w*$/.test(text)) return []
-  return Object.entries(COMMANDS)
-    .filter(([name]) => `/${name}`.startsWith(text))
-    .map(([name, { words, says }]) => ({ value: `/${name}`, detail: words === '' ? says : `${words}  ${says}` }))
+export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS)
+
+/** The slash commands that begin with this text, with their help; the person's own last. */
+export function slashMenu(text: string, own: readonly OwnCommand[]): readonly MenuRow[] {
+  if (!/^\/[\w-]*$/.test(text)) return []
+  const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
+    return { value: `/${name}`, detail: words === '' ? says : `${words}  ${says}` }
+  })
+  const all = [...rows, ...own.map(({ name, says }) => ({ value: `/${name}`, detail: says }))]
+  return all.filter(({ value }) => value.startsWith(text))
 }
 
 export async function runSlashCommand(chat: ChatControl, text: string, busy: boolean): Promise<void> {
   const [name = '', ...words] = text.slice(1).trim().split(/\s+/)
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  const own = chat.options.own.find((each) => each.name === name)
+  if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()))
   if (!found) return noteUnknown(chat, name)
   if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Ctrl-C stops it.`)
   await found.act(chat, words, busy)
 }
 
-function noteUnknown({ view }: ChatControl, name: string): void {
-  const near = nearest(name, Object.keys(COMMANDS))
-  const all = Object.keys(COMMANDS).map((each) => `/${each}`)
+function noteUnknown({ view, options: { own } }: ChatControl, name: string): void {
+  const names = [...COMMAND_NAMES, ...own.map((each) => each.name)]
+  const near = nearest(name, names)
+  const all = names.map((each) => `/${each}`)
   view.note(
     near
       ? `There is no /${oneLine(name)}. Did you mean /${near}?`
@@ -104,7 +114,7 @@ function noteUnknown({ view }: ChatControl, name: string): void {
   )
 }
 
-function showHelp({ options: { terminal }, view }: ChatControl): void {
+function showHelp({ options: { terminal, own }, view }: ChatControl): void {
   const { dim, cyan } = terminal.out.paint
   const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
     return `  ${cyan(`/${name}`)}${dim(` ${words}`.padEnd(24 - name.length))} ${says}`
@@ -115,7 +125,10 @@ function showHelp({ options: { terminal }, view }: ChatControl): void {
     '  @ attaches a file or a picture · ! runs a command in the sandbox · Shift-Tab changes the mode · Esc Esc goes back',
     '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-L draws anew · Ctrl-Z suspends',
   ]
-  terminal.out.say('note', rows.join('\n'))
+  const written = own.map(
+    ({ name, says }) => `  ${cyan(`/${name}`)}${' '.repeat(Math.max(1, 25 - name.length))} ${says}`,
+  )
+  terminal.out.say('note', [...rows, ...written].join('\n'))
   for (const each of keys) view.note(each)
 }
 
@@ -206,14 +219,13 @@ async function loadStoredText({ store }: ChatControl['options']['place'], hash: 
   return blob ? Buffer.from(blob.data).toString() : '(it is not kept)'
 }
 
-async function listAgents(chat: ChatControl): Promise<void> {
-  const { children, view } = chat
-  const { terminal } = chat.options
+async function chooseAgent(chat: ChatControl): Promise<void> {
   await chat.look()
-  const { paint, columns } = terminal.out
-  if (children.all.length === 0) return view.note('No agent works for this session.')
-  const lines = children.all.map((child) => childLine(child, paint, columns))
-  terminal.out.say('note', [...lines, paint.dim('  /look N shows one.')].join('\n'))
+  const { all } = chat.children
+  if (all.length === 0) return chat.view.note('No agent works for this session.')
+  const items = all.map((child) => ({ value: String(child.number), ...childTexts(child) }))
+  const chosen = await chat.options.terminal.pick({ title: 'Look at agent', items })
+  if (chosen !== null) await lookAtAgent(chat, [chosen])
 }
 
 /** How many of a child's last events are shown. */
@@ -434,6 +446,8 @@ export type ChatOptions = {
   readonly told: string[]
   /** Rules saved since the harness got its policy. */
   readonly kept: KeptRule[]
+  /** The person's own commands. */
+  readonly own: readonly OwnCommand[]
   /** Adds an input to the history. */
   readonly remember: (text: string) => void
 }
@@ -458,6 +472,8 @@ export interface ChatControl {
   session: Session | null
   /** Returns the session, and opens one if there is none yet. */
   ensureSession(): Promise<Session>
+  /** Sends a message, as if the person had entered it. */
+  say(text: string): Promise<void>
   /** How the chat ends after the current command; null: it goes on. */
   requestedEnd: ChatEnd | null
   /** The command that continues this session, if there is one. */

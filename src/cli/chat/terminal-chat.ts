@@ -340,6 +340,10 @@ export class Chat implements ChatControl {
     if (!this.options.terminal.echoes) this.view.echo(text)
     if (text.startsWith('/')) return runSlashCommand(this, text, this.#works)
     if (text.startsWith('!')) return this.#runCommand(text.slice(1).trim())
+    return this.say(text)
+  }
+
+  async say(text: string): Promise<void> {
     // A child's report or another process has started a run since the prompt was shown.
     if (this.#follows) return this.#steer(text)
     const id = randomUUID()

@@ -5,7 +5,7 @@ import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
 import { ChatCalls } from '../chat/chat-calls.ts'
 import { showLastMessages } from '../chat/recalled-messages.ts'
-import { type ChatEnd, slashMenu } from '../chat/slash-commands.ts'
+import { type ChatEnd, COMMAND_NAMES, slashMenu } from '../chat/slash-commands.ts'
 import { refuseNoChat } from '../chat/pick-commands.ts'
 import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
 import type { FileSearch } from '../chat/file-search.ts'
@@ -22,6 +22,7 @@ import { folderOf } from '../state/session-folders.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { print, shortId, terretCommand } from '../present/print.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
+import { readOwnCommands } from '../state/own-commands.ts'
 import { smallestWindow } from '../state/context-size.ts'
 import { chosenAgent, type OutputListener, readCommandSetup, withHarness } from '../state/drive-session.ts'
 
@@ -168,6 +169,7 @@ async function runChatPart(
   const models = server ? [server.model] : named.length > 0 ? named : (setup.settings.model ?? [])
   const { tokens: window } = server ? UNKNOWN_WINDOW : await smallestWindow(setup, models)
   const session = id === null ? null : sessions.session(id, { stored: true })
+  const own = await readOwnCommands(setup, COMMAND_NAMES)
   const isOther = after?.session !== undefined
   const before = isOther ? null : seat.chat
   const chat = new Chat(
@@ -181,6 +183,7 @@ async function runChatPart(
       terminal,
       calls: before?.view.calls ?? new ChatCalls(),
       typed: seat.chat?.options.typed ?? [...message],
+      own: own.commands,
       told: seat.chat?.options.told ?? [],
       kept: [],
       by: server?.by ?? actorName(said),
@@ -194,7 +197,7 @@ async function runChatPart(
   ear.hear = (line) => chat.view.calls.hear(line, 'process')
   ear.note = (text) => chat.view.note(text)
   if (after?.said !== undefined) for (const line of after.said.split('\n')) chat.view.note(line)
-  if (after === null) await greetPerson(chat, place)
+  if (after === null) await greetPerson(chat, place, own.notes)
   else if (isOther) await showSessionSoFar(chat, place)
   else if (after.mode !== undefined) chat.view.note(`  mode ${setup.mode}`)
   return chat.talk(session && (await place.store.card(session.id)))
@@ -237,7 +240,10 @@ function openChatTerminal(seat: OpenChat, history: InputHistory, setup: FolderSe
     history: history.entries,
     hasQueued: () => seat.chat?.hasQueued ?? false,
   }
-  const sources = { commands: slashMenu, files: findFilesIn(setup.folder) }
+  const sources = {
+    commands: (text: string) => slashMenu(text, seat.chat?.options.own ?? []),
+    files: findFilesIn(setup.folder),
+  }
   return openTerminal({ known, sources, ears, env: process.env, vim: setup.settings.vim === true })
 }
 
@@ -269,14 +275,14 @@ function withFlags(call: CommandArgs, mode: string, models: readonly string[]): 
 }
 
 /** Shows the welcome line, and the last messages of a continued session. */
-async function greetPerson(chat: Chat, place: CommandContext): Promise<void> {
+async function greetPerson(chat: Chat, place: CommandContext, notes: readonly string[]): Promise<void> {
   const { view, options } = chat
   const { terminal, models, setup } = options
   const { paint, columns } = terminal.out
   const names = models.map((name) => oneLine(name)).join(', ')
   const where = clipToWidth(`${names} · mode ${setup.mode} · ${clean(setup.folder)}`, columns - 7)
   terminal.out.say('note', `${paint.bold('terret')} ${paint.dim(where)}`)
-  for (const note of setup.notes) view.note(clean(note))
+  for (const note of [...setup.notes, ...notes]) view.note(clean(note))
   view.note('/help shows what there is. Ctrl-D leaves.')
   await showSessionSoFar(chat, place)
 }

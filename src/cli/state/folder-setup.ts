@@ -97,7 +97,7 @@ export async function readSetup(home: Home, folder: string, wishes: SetupFlags =
 function untrustedNotes(folder: string): readonly string[] {
   const files = Object.entries(OWN_FILES).flatMap(([file, name]) => (isThere(join(folder, file)) ? [name] : []))
   const isSecond = files.includes('AGENTS.md')
-  const found = files.filter((name) => name !== 'CLAUDE.md' || !isSecond)
+  const found = [...new Set(files)].filter((name) => name !== 'CLAUDE.md' || !isSecond)
   if (found.length === 0) return []
   const names = found.length === 1 ? found[0] : `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`
   const verb = found.length === 1 ? 'is' : 'are'
@@ -107,6 +107,7 @@ function untrustedNotes(folder: string): readonly string[] {
 /** The files that are read in a trusted folder, with their names for people. Its configuration names its policy. */
 const OWN_FILES = {
   '.terret/config.json': '.terret',
+  '.terret/commands': '.terret',
   'AGENTS.md': 'AGENTS.md',
   'CLAUDE.md': 'CLAUDE.md',
   '.env': '.env',
