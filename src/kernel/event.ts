@@ -145,7 +145,10 @@ export type UserInterrupt = {
   readonly closes?: true // the session closes as well
 }
 
-/** A message that came after the open run began is taken back. Once a request has shown it, nothing changes. */
+/**
+ * A message that came after the open run began is taken back. Once a request has shown it, nothing changes. One that
+ * opened the run stays: without it the run would have nothing to answer.
+ */
 export type UserWithdraw = {
   readonly type: 'user.withdraw'
   readonly id: Name // the sender's own: the same id twice is the same request

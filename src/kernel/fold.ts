@@ -61,6 +61,7 @@ export function take(s: OpenSession, e: Event): void {
   if (s.run) countActiveTime(s, s.run, e, epoch)
 }
 
+/** An event of a type that this version does not know is kept in the log and changes nothing. */
 function applyEvent(s: OpenSession, e: Event): void {
   switch (e.type) {
     case 'session.created':
@@ -83,7 +84,6 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'user.interrupt':
       return applyInterrupt(s, e)
     case 'user.withdraw':
-      // A message that opened the run stays: without it the run would have nothing to answer.
       if (s.run && e.message > s.run.seq) s.inputs = s.inputs.filter((input) => input.seq !== e.message)
       return
     case 'run.started':
@@ -130,9 +130,6 @@ function applyEvent(s: OpenSession, e: Event): void {
       return applyReview(runOf(s), e)
     case 'call.reviewed':
       return applyCallReview(turnOf(s), e)
-    default:
-      // An event of a type this version does not know is kept in the log and changes nothing.
-      return
   }
 }
 

@@ -41,7 +41,9 @@ describe.skipIf(noTmux)('the keys of a chat', { timeout: 120_000 }, () => {
     await seen.until('› one and two')
     seen.keys('Escape')
     seen.keys('Escape')
-    await seen.until(/› \/rewind[\s\S]*› one and two$/)
+    await seen.until(/› \/rewind[\s\S]*Go back to before ›/)
+    seen.keys('Escape')
+    await seen.until(/› one and two$/)
   })
 
   it('B-CLI-332: Esc at a question leaves it for later', async () => {
@@ -70,7 +72,7 @@ describe.skipIf(noTmux)('the keys of a chat', { timeout: 120_000 }, () => {
     await seen.until(/Written unasked\.[\s\S]*\n›$/)
     expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('a\n')
     seen.keys('BTab')
-    await seen.until(/mode plan[\s\S]*\n›$/)
+    await seen.until(/\n {2}mode plan\n[\s\S]*\n›$/)
     seen.keys('BTab')
     await seen.until(/mode plan[\s\S]*mode ask[\s\S]*\n›$/)
   })

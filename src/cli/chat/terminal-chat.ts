@@ -281,6 +281,8 @@ export class Chat implements ChatControl {
   /** The next mode that the folder allows. A run that works follows it from its next call on. */
   nextMode(): void {
     if (this.options.server) return this.view.note(SERVER_MODE)
+    // The chat changes its mode already, and the next one follows from that.
+    if (this.requestedEnd !== null) return
     void this.#guarded(async () => {
       const { setup, terminal } = this.options
       const wanted = NEXT_MODE[setup.mode]
