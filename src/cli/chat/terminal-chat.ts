@@ -307,7 +307,6 @@ export class Chat implements ChatControl {
     })
   }
 
-
   get #isBusy(): boolean {
     return this.#works || this.#follows || this.#enters
   }
