@@ -92,10 +92,13 @@ describe.skipIf(noTmux || noBubblewrap)('calls in a chat', { timeout: 120_000 },
     const call = (tool: string, args: Record<string, string>) => ({ tool, args })
     const edit = call('edit', { path: 'calc.js', old_string: '<=', new_string: '<' })
     const failing = call('bash', { command: 'for i in $(seq 1 28); do echo tick $i; done; sleep 2; exit 3' })
-    await scriptedBy([{ calls: [call('read', { path: 'calc.js' })] }, { calls: [edit] }, { calls: [failing] }, 'Done.'], {
-      bash: true,
-      mode: 'auto',
-    })
+    await scriptedBy(
+      [{ calls: [call('read', { path: 'calc.js' })] }, { calls: [edit] }, { calls: [failing] }, 'Done.'],
+      {
+        bash: true,
+        mode: 'auto',
+      },
+    )
     const seen = await chat(80, 24)
     seen.enter('Fix it.')
     await seen.until(/bash for .*28 lines #3\n( {4}tick \d+\n){5}/)
