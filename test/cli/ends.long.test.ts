@@ -97,7 +97,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
   named.add('serve')
   expect(Object.keys(TABLE).filter((name) => !named.has(name))).toEqual([])
   // More than sixty processes, one after another.
-}, 120_000)
+}, 240_000)
 
 it('B-CLI-197: serve ends when it is told to, with its exit code', async () => {
   const server = stage.start(['serve', '--port', '0'])

@@ -38,6 +38,22 @@ const asked = async (count: number): Promise<void> => {
   while ((provider.chaos?.requests.length ?? 0) < count) await new Promise((resolve) => void setTimeout(resolve, 20))
 }
 
+it('B-CLI-402: stream-json with a server has the same lines as here', async () => {
+  await scriptedBy(['Here.', 'There.'])
+  const typesOf = (out: string) =>
+    out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { readonly type: string }).type)
+      .filter((type) => type !== 'delta')
+  const here = await stage.apart('run', '--output-format', 'stream-json', 'Hi.')
+  const { url } = await serve()
+  const there = await stage.apart('--server', url, 'run', '--output-format', 'stream-json', 'Hi.')
+  expect([there.code, there.err]).toEqual([0, ''])
+  expect(typesOf(there.out)).toEqual(typesOf(here.out))
+  expect(there.out.trim().split('\n').at(-1)).toContain('"text":"There."')
+}, 60_000)
+
 describe.skipIf(noTmux)('a chat with a server', { timeout: 180_000 }, () => {
   it('B-CLI-410: two terminals and a program on one session see the same, and a question is asked in both and decided once', async () => {
     await scriptedBy(['Hello there.', write('one.txt'), 'One is written.', 'The program was heard.'])

@@ -35,7 +35,7 @@ export class PatientFetch {
         return await fetch(input, { ...init, signal })
       } catch (error) {
         if (this.#listener === null || signal.aborted || !mayRepeat(error, init)) throw error
-        await (this.#outage ??= this.#waitUntilBack(new URL('/v1/health', String(input)), this.#listener))
+        await (this.#outage ??= this.#waitUntilBack(new URL('/v1/health', addressOf(input)), this.#listener))
         if (signal.aborted) throw error
       }
     }
@@ -54,6 +54,10 @@ export class PatientFetch {
     this.#outage = null
     if (!signal.aborted) listener.back()
   }
+}
+
+function addressOf(input: Parameters<typeof fetch>[0]): string | URL {
+  return input instanceof Request ? input.url : input
 }
 
 /** `fetch` throws a TypeError if there was no answer. A request without a key is repeated only if it was never sent. */
