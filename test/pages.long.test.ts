@@ -21,6 +21,7 @@ it.each(['concepts', 'when-a-process-dies', 'testing'])(
       expect(withRanks(printed)).toBe(withRanks(text))
     }
   },
+  300_000,
 )
 
 function printedBy(command: string, folder: string): string {
