@@ -94,7 +94,7 @@ function packagesOfSite() {
     resolveId(this: Resolver, id: string, importer: string | undefined, { ssr }: { readonly ssr?: boolean }) {
       if (!/^vue(\/|$)/.test(id)) return null
       if (ssr) return { id, external: true }
-      return /\.md$/.test(importer?.replace(/\?.*/, '') ?? '') ? this.resolve(id, join(root, 'site/pages.ts')) : null
+      return importer?.replace(/\?.*/, '').endsWith('.md') ? this.resolve(id, join(root, 'site/pages.ts')) : null
     },
   }
 }
@@ -144,7 +144,7 @@ function groupedResults() {
     name: 'grouped-results',
     enforce: 'pre' as const,
     transform(code: string, id: string) {
-      if (!/VPLocalSearchBox\.vue$/.test(id)) return null
+      if (!id.endsWith('VPLocalSearchBox.vue')) return null
       const place = /index\s*\.search\(filterTextValue\)\s*\.slice\(0, 16\)/
       if (!place.test(code)) throw new Error('The search box of VitePress has changed. See groupedResults.')
       return code.replace(
