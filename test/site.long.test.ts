@@ -75,6 +75,13 @@ describe.skipIf(noChromium || !isInstalled)('the site', { timeout: 900_000 }, ()
     expect(found.filter(([, isThere]) => !isThere)).toEqual([])
   })
 
+  it('B-REF-12: llms.txt has the address of every page, and llms-full.txt their texts', () => {
+    const index = readFileSync(join(dist, 'llms.txt'), 'utf8')
+    const full = readFileSync(join(dist, 'llms-full.txt'), 'utf8')
+    for (const path of ['guide/tools', 'recipes/chat', 'reference/errors']) expect(index).toContain(`${BASE}${path})`)
+    for (const title of ['# Tools', '# Errors', '# Glossary', '# terret/kernel']) expect(full).toContain(`\n${title}\n`)
+  })
+
   it('B-REF-11: no page asks another host, fails in the browser, or scrolls sideways at 390 and 1280, light and dark', async () => {
     const one = await browser()
     const wrong: string[] = []
@@ -139,9 +146,8 @@ async function search(page: Page, text: string): Promise<readonly string[]> {
   await page.locator('#localsearch-list a.result').first().waitFor()
   // The list is drawn anew a moment after the last letter.
   await page.waitForTimeout(700)
-  const links = await page
-    .locator('#localsearch-list a.result')
-    .evaluateAll((all) => all.map((a) => a.getAttribute('href') ?? ''))
+  const results = await page.locator('#localsearch-list a.result').all()
+  const links = await Promise.all(results.map(async (each) => (await each.getAttribute('href')) ?? ''))
   await page.keyboard.press('Escape')
   return [
     ...new Set(

@@ -1,10 +1,11 @@
 // The site of the documentation, made of the Markdown files as they stand in the repository. See docs/decisions/0193.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
 import { slug } from '../../scripts/reference/markdown.ts'
 import { linkAddress, type Site } from '../links.ts'
+import { llmsTexts } from '../llms.ts'
 import { NOT_ON_SITE, PARTS } from '../pages.ts'
 import { MINI_SEARCH, sectionsOf } from '../search.ts'
 
@@ -52,6 +53,15 @@ export default defineConfig({
         }
       })
     },
+  },
+  buildEnd: ({ outDir }) => {
+    const { index, full } = llmsTexts({
+      root,
+      description: manifest.description,
+      addressOf: (path) => (isPage(path) ? `${manifest.homepage}${site.addressOf(path) ?? ''}` : null),
+    })
+    writeFileSync(join(outDir, 'llms.txt'), index)
+    writeFileSync(join(outDir, 'llms-full.txt'), full)
   },
   themeConfig: {
     nav: PARTS.map(({ title, pages }) => {
