@@ -49,6 +49,7 @@ export type InboxBody =
   | UserToolConfirmation
   | UserCustomToolResult
   | UserInterrupt
+  | UserWithdraw
   | UserSchedule
   | UserUnschedule
 /** What only the worker that holds the session may append. */
@@ -142,6 +143,14 @@ export type UserInterrupt = {
   readonly by?: string // who tells it
   readonly why?: string
   readonly closes?: true // the session closes as well
+}
+
+/** A message that came after the open run began is taken back. Once a request has shown it, nothing changes. */
+export type UserWithdraw = {
+  readonly type: 'user.withdraw'
+  readonly id: Name // the sender's own: the same id twice is the same request
+  readonly message: Whole // by its seq
+  readonly by?: string // who takes it back
 }
 
 /** The host asks that the session is looked at again at that time: a new run begins. */

@@ -69,6 +69,8 @@ export class Transcript {
   readonly #edited = new Map<CallKey, string>()
   /** The request that first showed a user's message. */
   readonly #shownBy = new WeakMap<Message, number>()
+  /** The seq of the `run.started` of the open run; infinite while there is none. */
+  #began = Number.POSITIVE_INFINITY
   /** A person asked for a stop since the last request was made. */
   #stopped = false
 
@@ -94,6 +96,9 @@ export class Transcript {
       case 'user.interrupt':
         this.#stopped ||= e.mode === 'stop'
         return
+      case 'user.withdraw':
+        if (e.message > this.#began) this.#held.delete(e.message)
+        return
       case 'user.custom_tool_result':
         return void this.#answers.set(e.seq, e)
       case 'user.tool_confirmation':
@@ -113,6 +118,10 @@ export class Transcript {
         return this.#cut(e)
       case 'run.started':
         this.lastSaid = []
+        this.#began = e.seq
+        return
+      case 'run.settled':
+        this.#began = Number.POSITIVE_INFINITY
         return
       case 'agent.message':
         return this.#reply(e)

@@ -544,6 +544,7 @@ export type WireCommand =
   | Frozen<{ type: 'pause'; reason?: string }>
   | Frozen<{ type: 'resume' }>
   | Frozen<{ type: 'cancel' }>
+  | Frozen<{ type: 'withdraw'; message: number }>
 /** Commands that are taken together, or not at all. */
 export type CommandsBody = Frozen<{ commands: readonly WireCommand[] }>
 /** The token's principal is the one who answers. */

@@ -8,12 +8,14 @@ const call = (tool: string, args: Readonly<Record<string, string>>) => ({ calls:
 
 // Lines that need no session, and their exit codes.
 const WITHOUT_SESSION = {
+  'create shop': 0,
   trust: 0,
   policy: 0,
   tools: 0,
   'script list': 0,
   agents: 0,
   models: 0,
+  model: 0,
   'mcp list': 0,
   workflow: 0,
   'workflow list': 0,

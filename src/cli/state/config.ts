@@ -109,6 +109,10 @@ export type CliSettings = ModelSettings & {
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
   /** Events from outside, and the endpoints where a server takes them in. */
   readonly triggers?: TriggersEntry
+  /** false: a question in a chat that nobody answers does not ring the terminal's bell. */
+  readonly bell?: boolean
+  /** true: the input line of the chat has the keys of vi. */
+  readonly vim?: boolean
   /** The location of the sessions. Only store-location.ts reads it, before anything else. */
   readonly store?: string
 }
@@ -525,6 +529,8 @@ export const SETTING_CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNul
   scripts: oneOf('off', 'ask', 'on'),
   board: flag,
   worktrees: flag,
+  bell: flag,
+  vim: flag,
   endpoints: table(endpoint),
   triggers,
   store: text,

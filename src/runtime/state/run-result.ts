@@ -195,6 +195,7 @@ export class ResultCollector {
     // A run that was held back, or could not be prepared, ends without a start.
     if (type === 'run.started' || (type === 'run.settled' && !this.#open)) this.#reset()
     if (type === 'run.started') this.#open = true
+    if (type === 'user.withdraw') this.#queued = this.#queued.filter(({ seq }) => seq !== event.message)
     if (type === 'user.message' || (!this.#open && type !== 'run.settled')) this.#queued.push(event)
     else this.#events.push(event)
     if (type === 'run.started' || type === 'run.settled') this.#promote(event)
