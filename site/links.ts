@@ -18,8 +18,8 @@ export function linkAddress(site: Site, path: string, href: string): string {
   const [file = '', anchor] = href.split('#')
   const target = file === '' ? path : posix.normalize(posix.join(dirname(path), decodeURI(file)))
   if (target.startsWith('..') || !existsSync(`${site.root}/${target}`)) throw dead(path, href)
-  const page = /\.md$/.test(target) ? target : `${target.replace(/\/$/, '')}/README.md`
-  if (anchor !== undefined && /\.md$/.test(target) && !anchorsIn(`${site.root}/${target}`).has(anchor))
+  const page = target.endsWith('.md') ? target : `${target.replace(/\/$/, '')}/README.md`
+  if (anchor !== undefined && target.endsWith('.md') && !anchorsIn(`${site.root}/${target}`).has(anchor))
     throw dead(path, href)
   const address = site.addressOf(page)
   const tail = anchor === undefined ? '' : `#${anchor}`

@@ -149,7 +149,9 @@ export const PARTS: readonly Part[] = [
         'sessions',
         'How do I continue a conversation? History, resume, fork, pause, delete',
         'Erase everything about a user (GDPR)',
+        'How do I stop a running agent?',
         'Send a message while it works; interrupt or cancel it',
+        'Who approved what? The log of everything, for an audit',
       ),
       guide(
         'run-context',
@@ -272,6 +274,7 @@ export const PARTS: readonly Part[] = [
         'Charged twice if my server crashes',
         'A crash, kill -9, power loss or deploy in the middle of a call',
         'Exactly once, at most once; a call is unknown',
+        'Resume after a restart; nothing is lost',
       ),
       guide('metrics', 'Prometheus and Grafana: numbers to watch', 'Alerts, health checks, monitoring'),
     ],
@@ -282,6 +285,7 @@ export const PARTS: readonly Part[] = [
       guide(
         'testing',
         'How do I test an agent without a model?',
+        'Write tests that do not call OpenAI',
         'Unit tests with scripted answers, in CI, without a key',
         'Mock or fake the LLM; vitest; jest',
       ),

@@ -55,7 +55,7 @@ function processTerm(term: string): string | null {
     let s = each.replace(/(?:'s|’s)$/, '')
     s = s.replace(/ies$/, 'y').replace(/(ss|sh|ch|x)es$/, '$1')
     if (!/(ss|us|is)$/.test(s)) s = s.replace(/s$/, '')
-    if (s.length > 5) s = s.replace(/(?:ing|ed)$/, '')
+    if (s.length > 5) s = s.replace(/(?:ing|ed)$/, '').replace(/([bdgmnprt])\1$/, '$1')
     return s.length > 4 ? s.replace(/e$/, '') : s
   }
   // Words of one line are found by each other.

@@ -1,5 +1,5 @@
 // The reference that is made from tables, and the texts it needs. What needs a compiler is in test/reference.long.test.ts.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { allSettings } from '../scripts/reference/configuration-page.ts'
 import { FAILURE_TEXTS, FAULT_TEXTS, WIRE_TEXTS } from '../scripts/reference/error-texts.ts'
@@ -12,7 +12,9 @@ import { SITE } from '../src/kernel/addresses.ts'
 import { CODES } from '../src/kernel/codes.ts'
 import { ROUTES } from '../src/server/wire-routes.ts'
 import { chatHandler } from '../src/ui/index.ts'
-import { readText } from './tidy/source.ts'
+import { linkAddress, type Site } from '../site/links.ts'
+import { PARTS } from '../site/pages.ts'
+import { readText, readTexts, repository } from './tidy/source.ts'
 
 it('B-REF-1: every code has its section, where the address of a fault points', () => {
   const { homepage } = JSON.parse(readText('package.json')) as { readonly homepage: string }
@@ -67,6 +69,38 @@ it('B-REF-4: every command, flag, setting and route has a text', () => {
     ...Object.entries(flags).map(([flag, { says: text }]) => [`${name} --${flag}`, text] as const),
   ])
   expect(commands.filter(([, says]) => !isText(says)).map(([name]) => name)).toEqual([])
+})
+
+it('B-REF-8: every guide, recipe and page of the reference stands in one part of the site', () => {
+  const listed = PARTS.flatMap(({ pages }) => pages.map(({ path }) => path))
+  const there = ['guide', 'recipes', 'reference'].flatMap((folder) => {
+    const names = readdirSync(new URL(`../docs/${folder}`, import.meta.url)).filter((name) => name.endsWith('.md'))
+    return names.map((name) => `docs/${folder}/${name.slice(0, -3)}`)
+  })
+  expect(there.filter((path) => !listed.includes(path))).toEqual([])
+  expect(listed.filter((path, i) => listed.indexOf(path) !== i)).toEqual([])
+})
+
+it('B-REF-9: links lead to pages of the site, to files of the repository, or fail', () => {
+  const site: Site = {
+    root: repository,
+    files: 'https://files',
+    addressOf: (path) => (path.startsWith('docs/') && !path.includes('decisions') ? `/${path.slice(5, -3)}` : null),
+  }
+  const from = 'docs/guide/tools.md'
+  expect(linkAddress(site, from, 'models.md#outages')).toBe('/guide/models#outages')
+  expect(linkAddress(site, from, '#tools')).toBe('/guide/tools#tools')
+  expect(linkAddress(site, from, '../../examples/05-models.ts')).toBe('https://files/blob/main/examples/05-models.ts')
+  expect(linkAddress(site, from, '../decisions/')).toBe('https://files/tree/main/docs/decisions')
+  expect(linkAddress(site, from, 'https://a.example/b')).toBe('https://a.example/b')
+  for (const href of ['no.md', 'models.md#nowhere', '../../../outside.md'])
+    expect(() => linkAddress(site, from, href)).toThrow(`${from} links to ${href}, which is not there.`)
+  const pages = readTexts('docs').filter(
+    ({ path }) => path.endsWith('.md') && !/decisions|behavior|scenarios/.test(path),
+  )
+  for (const { path, text } of pages)
+    for (const [, href = ''] of text.replace(/^(```|~~~)[^]*?^\1|`[^`]*`/gm, '').matchAll(/\]\(([^)\s]+)\)/g))
+      linkAddress(site, path, href)
 })
 
 function isText(text: string | undefined): boolean {

@@ -71,8 +71,12 @@ function entryFiles(root: string): readonly { readonly name: string; readonly fi
 }
 
 function compilerOptions(root: string): ts.CompilerOptions {
-  const { config } = ts.readConfigFile(posix.join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: ['src/index.ts'] }, ts.sys, root)
+  const read = ts.readConfigFile(posix.join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...(read.config as object), include: [], files: ['src/index.ts'] },
+    ts.sys,
+    root,
+  )
   return { ...options, noEmit: true, incremental: false }
 }
 

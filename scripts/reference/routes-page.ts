@@ -65,8 +65,9 @@ function fieldTable(schema: WireSchema): string {
   if (fields.length === 0) return ''
   const required = (schema['required'] ?? []) as readonly string[]
   const rows = fields.map(([name, field]) => {
+    const { description } = field
     const must = required.includes(name) ? ', required' : ''
-    return `| \`${name}\` | ${codeCell(schemaText(field))}${must} | ${cell(String(field['description'] ?? ''))} |`
+    return `| \`${name}\` | ${codeCell(schemaText(field))}${must} | ${cell(typeof description === 'string' ? description : '')} |`
   })
   return `| field | type | means |\n|---|---|---|\n${rows.join('\n')}`
 }

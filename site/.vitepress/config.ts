@@ -1,10 +1,11 @@
 // The site of the documentation, made of the Markdown files as they stand in the repository. See docs/decisions/0193.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
 import { slug } from '../../scripts/reference/markdown.ts'
 import { linkAddress, type Site } from '../links.ts'
+import { llmsTexts } from '../llms.ts'
 import { NOT_ON_SITE, PARTS } from '../pages.ts'
 import { MINI_SEARCH, sectionsOf } from '../search.ts'
 
@@ -53,6 +54,15 @@ export default defineConfig({
       })
     },
   },
+  buildEnd: ({ outDir }) => {
+    const { index, full } = llmsTexts({
+      root,
+      description: manifest.description,
+      addressOf: (path) => (isPage(path) ? `${manifest.homepage}${site.addressOf(path) ?? ''}` : null),
+    })
+    writeFileSync(join(outDir, 'llms.txt'), index)
+    writeFileSync(join(outDir, 'llms-full.txt'), full)
+  },
   themeConfig: {
     nav: PARTS.map(({ title, pages }) => {
       return { text: title, link: pages.map(({ path }) => linkOf(path)).find((link) => link !== null) ?? '/' }
@@ -94,7 +104,7 @@ function packagesOfSite() {
     resolveId(this: Resolver, id: string, importer: string | undefined, { ssr }: { readonly ssr?: boolean }) {
       if (!/^vue(\/|$)/.test(id)) return null
       if (ssr) return { id, external: true }
-      return /\.md$/.test(importer?.replace(/\?.*/, '') ?? '') ? this.resolve(id, join(root, 'site/pages.ts')) : null
+      return importer?.replace(/\?.*/, '').endsWith('.md') ? this.resolve(id, join(root, 'site/pages.ts')) : null
     },
   }
 }
@@ -144,7 +154,7 @@ function groupedResults() {
     name: 'grouped-results',
     enforce: 'pre' as const,
     transform(code: string, id: string) {
-      if (!/VPLocalSearchBox\.vue$/.test(id)) return null
+      if (!id.endsWith('VPLocalSearchBox.vue')) return null
       const place = /index\s*\.search\(filterTextValue\)\s*\.slice\(0, 16\)/
       if (!place.test(code)) throw new Error('The search box of VitePress has changed. See groupedResults.')
       return code.replace(

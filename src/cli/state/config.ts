@@ -276,7 +276,7 @@ function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<Non
     // Safe: every field was checked by the check of its name.
     return Object.fromEntries(entries) as T
   }
-  return Object.assign(check, { fields: checks as Readonly<Record<string, Check<unknown>>> })
+  return Object.assign(check, { fields: checks })
 }
 
 const LIMITS = [
