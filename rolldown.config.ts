@@ -11,7 +11,7 @@ import type * as Agents from './src/agents/index.ts'
 const bundled = [
   'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
   'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm', 'zod', '@agentclientprotocol/sdk',
-  '@modelcontextprotocol/server', '@modelcontextprotocol/core', 'croner',
+  '@modelcontextprotocol/server', '@modelcontextprotocol/core', 'croner', 'marked',
   'quickjs-emscripten-core', '@jitl/quickjs-ffi-types', '@jitl/quickjs-wasmfile-release-sync',
 ]
 const wasm = [

@@ -70,6 +70,11 @@ export function unknownCommandText(command: string): string {
   return `There is no command "${command}". ${hint}`
 }
 
+/** True for a word that is a message and not a name: it has white space in it, which no command and no id has. */
+export function isMessage(word: string): boolean {
+  return /\s/.test(word.trim())
+}
+
 /** The name of the acting person in the log: `--by`, or the name of the user. */
 export function actorName(call: CommandArgs): string {
   const given = call.text('by')?.trim()

@@ -1,5 +1,6 @@
-// The exit codes, and the one error a command throws on purpose. main.ts prints it. It imports only types, so that `terret --help`
-// loads almost nothing.
+// The exit codes, and the one error a command throws on purpose. main.ts prints it. It imports nothing but a table, so
+// that `terret --help` loads almost nothing.
+import { CODES } from '../kernel/codes.ts'
 import type { FaultCode } from '../kernel/failure.ts'
 
 export const EXIT = {
@@ -43,37 +44,6 @@ export class CliError extends Error {
   }
 }
 
-/** Every fault code needs a line here: a new code does not compile without its exit code. */
-const FAULTS: Readonly<Record<FaultCode, number>> = {
-  invalid_config: EXIT.config,
-  invalid_input: EXIT.usage,
-  session_missing: EXIT.missing,
-  call_unknown: EXIT.missing,
-  decision_stale: EXIT.conflict,
-  cursor_stale: EXIT.conflict,
-  session_busy: EXIT.conflict,
-  session_held: EXIT.waits,
-  session_elsewhere: EXIT.conflict,
-  session_closed: EXIT.conflict,
-  session_exists: EXIT.conflict,
-  id_reused: EXIT.conflict,
-  conflict: EXIT.conflict,
-  lease_lost: EXIT.conflict,
-  over_budget: EXIT.limit,
-  disk_full: EXIT.store,
-  io_error: EXIT.store,
-  store_busy: EXIT.store,
-  store_closed: EXIT.store,
-  store_damaged: EXIT.store,
-  store_newer: EXIT.store,
-  store_replaced: EXIT.store,
-  store_unsupported: EXIT.store,
-  session_damaged: EXIT.store,
-  too_many: EXIT.conflict,
-  unsupported: EXIT.failed,
-  harness_closed: EXIT.failed,
-}
-
 /** True if the store was replaced by another one. The process then has the wrong data and can only end. */
 export function isStoreReplaced(error: unknown): boolean {
   return error instanceof Error && error.name === 'Fault' && 'code' in error && error.code === 'store_replaced'
@@ -101,7 +71,8 @@ export function exitForError(error: unknown, isFar = false): { readonly exit: nu
   if (error.name === 'Fault' && 'code' in error) {
     // A server of a later version may have a code that is not known here.
     const code = String(error.code)
-    return { exit: FAULTS[code as FaultCode] ?? EXIT.failed, text: `${error.message} (${code})` }
+    const exit = Object.hasOwn(CODES, code) ? CODES[code as FaultCode].exit : EXIT.failed
+    return { exit, text: `${error.message} (${code})` }
   }
   if ('syscall' in error && error.syscall === 'uv_cwd')
     return { exit: EXIT.missing, text: 'The working folder was removed. Change to one that is there, such as: cd ~' }

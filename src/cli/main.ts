@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `terret` command: reads the arguments, loads one command, sets the exit code. Each command is a file of its own, loaded when
 // it is used.
-import { type CommandArgs, readCommandArgs, unknownCommandText } from './args.ts'
+import { type CommandArgs, isMessage, readCommandArgs, unknownCommandText } from './args.ts'
 import { exitForError, EXIT, CliError, EXIT_TEXT } from './exit.ts'
 import { clean, joinLines } from '../view/clean.ts'
 import { useDataFolder, print, printJson, warn } from './present/print.ts'
@@ -59,6 +59,7 @@ const COMMANDS: Commands = {
   mcp: async () => (await import('./configure/mcp-command.ts')).mcpCommand,
   acp: async () => (await import('./serve/acp-command.ts')).acpCommand,
   trust: async () => (await import('./configure/trust-command.ts')).trustCommand,
+  model: async () => (await import('./configure/model-command.ts')).modelCommand,
   models: async () => (await import('./configure/models-command.ts')).modelsCommand,
   store: async () => (await import('./commands/store-command.ts')).storeCommand,
   'crash-test': async () => (await import('./commands/crash-test-command.ts')).crashTestCommand,
@@ -99,7 +100,7 @@ async function main(line: readonly string[]): Promise<number> {
   try {
     const { far, words } = parseServerFlags(line)
     isFar = far !== null
-    const [command = 'help', ...args] = moveFlagsBehind(words)
+    const [command = 'help', ...args] = addCommand(moveFlagsBehind(words))
     if (command === '--help' || command === '-h') return printHelp()
     if (command === '--version' || command === '-v') return await printVersion(readCommandArgs('version', args))
     const load = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
@@ -133,6 +134,26 @@ function keepCompiled(): void {
   module.enableCompileCache?.()
 }
 
+/**
+ * Adds the command that a line without one means: `terret -p …` is `run`; no words at a terminal, a flag of the chat, or
+ * a first word with a space in it is the chat. A first word without a space is always a command, so a mistyped command
+ * is never sent to a model.
+ */
+function addCommand(words: readonly string[]): readonly string[] {
+  const [first] = words
+  if (first === undefined) return process.stdin.isTTY && process.stdout.isTTY ? ['interactive'] : ['help']
+  if (Object.hasOwn(TABLE, first)) return words
+  const end = words.indexOf('--')
+  const isPrint = (word: string, at: number): boolean => (word === '-p' || word === '--print') && (end < 0 || at < end)
+  if (words.some(isPrint)) return ['run', ...words.filter((word, at) => !isPrint(word, at))]
+  const name = /^--([\w-]+)/.exec(first)?.[1] ?? ''
+  const flags = TABLE['interactive']?.flags ?? {}
+  const isChatFlag = Object.values(flags).some(({ short }) => short !== 'h' && first === `-${short}`)
+  return isChatFlag || (name !== 'help' && Object.hasOwn(flags, name)) || isMessage(first)
+    ? ['interactive', ...words]
+    : words
+}
+
 /** `--data DIR` and `--json` may also stand before the command. */
 function moveFlagsBehind(words: readonly string[]): readonly string[] {
   const isData = words[0] === '--data'
@@ -163,7 +184,10 @@ function helpOverview(): string {
   const codes = Object.entries(EXIT_TEXT).map(([code, text]) => helpRow(code, text, 6))
   return `terret · a durable agent harness
 
-Usage: terret <command> [words] [flags]
+Usage: terret                    a chat in this folder
+       terret "TEXT"             a chat that begins with this message; it must have a space in it
+       terret -p TEXT            one answer, for scripts: the same as \`terret run TEXT\`
+       terret <command> [words] [flags]
 
 Commands:
 ${commands.join('\n')}

@@ -1,5 +1,6 @@
 // `--server [URL]` and `--token-file FILE`, which all commands take. They are removed from the command line before the
 // command is read.
+import { isMessage } from './args.ts'
 import { EXIT, CliError } from './exit.ts'
 import { type RemoteServer, setPrintedServer } from './present/print.ts'
 import { TABLE, worksRemotely } from './table.ts'
@@ -44,9 +45,9 @@ async function newestServerUrl(): Promise<string> {
   throw new CliError(EXIT.config, text)
 }
 
-/** After `--server` without an address comes the command, a flag, or nothing. */
+/** After `--server` without an address comes the command, a flag, a message for the chat, or nothing. */
 function isAddress(word: string): boolean {
-  return !word.startsWith('-') && !Object.hasOwn(TABLE, word)
+  return !word.startsWith('-') && !Object.hasOwn(TABLE, word) && !isMessage(word)
 }
 
 type FlagMatch = { readonly isGiven: boolean; readonly value: string | undefined; readonly others: readonly string[] }

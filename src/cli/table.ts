@@ -39,6 +39,9 @@ const driving = {
   quiet: flag('no progress', 'q'),
   verbose: flag('show each request as it is sent, without secrets'),
 }
+const outputFormat = {
+  'output-format': value('FORMAT', 'text (default), json: one object, or stream-json: each event as a line of JSON'),
+}
 const drivingFlags = { ...driving, model: { ...driving.model, multiple: true } } satisfies Record<string, Flag>
 const decisionFlags = {
   by: value('WHO', 'who decides (default: your user name)'),
@@ -78,7 +81,7 @@ const serveFlags = Object.fromEntries(
 export const SERVE_FLAGS: readonly string[] = Object.keys(serveFlags)
 
 export const TABLE: Readonly<Record<string, CommandEntry>> = {
-  init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
+  init: entry('', [0, 0], 'choose a model and write a user configuration; at a terminal it asks', {
     model: value('NAME', 'the model to write down'),
     window: value('TOKENS', 'how many tokens that model takes, where no table and no host says it'),
   }),
@@ -88,6 +91,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
   }),
   run: entry('TASK…', [0, MANY], 'work on a task in this folder', {
     ...drivingFlags,
+    ...outputFormat,
     agent: value('ID', 'as this agent of `terret agents`'),
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder, or with --session', 'c'),
@@ -102,7 +106,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     'source-file': value('FILE', 'a JSON list of sources instead: [{"name": "…", "text": "…"}]'),
     out: value('FILE', 'where the report goes (default: reports/ and the topic)', 'o'),
   }),
-  interactive: entry('[ID]', [0, 1], 'chat with an agent in this folder, at a terminal', {
+  interactive: entry('[ID] ["TEXT"]', [0, 2], 'chat with an agent in this folder, at a terminal', {
     model: drivingFlags.model,
     mode: driving.mode,
     'on-ask': driving['on-ask'],
@@ -128,7 +132,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     all: flag('in all folders', 'a'),
     whole: decisionFlags.whole,
   }),
-  approve: entry('ID [CALL]', [1, 2], 'allow a pending call, exactly as shown', {
+  approve: entry('[ID] [CALL]', [0, 2], 'allow a pending call, exactly as shown; without ID the only one here', {
     ...decisionFlags,
     ...drivingFlags,
     role: value('ROLE', 'in which role, where a rule wants one'),
@@ -136,7 +140,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     always: flag('keep a rule that allows exactly this call in this folder from now on'),
     usd: value('DOLLARS', 'for CALL "budget": how much more the session may spend'),
   }),
-  reject: entry('ID [CALL]', [1, 2], 'refuse a pending call', {
+  reject: entry('[ID] [CALL]', [0, 2], 'refuse a pending call; without ID the only one here', {
     ...decisionFlags,
     ...drivingFlags,
     role: value('ROLE', 'in which role'),
@@ -148,6 +152,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
   }),
   resume: entry('ID [MESSAGE…]', [1, MANY], 'go on with a session, wherever it stopped', {
     ...drivingFlags,
+    ...outputFormat,
     hold: {
       ...value('TOOL=TIME', 'wait so long, such as 300ms, between a call of this tool (* for all) and its result'),
       multiple: true,
@@ -396,6 +401,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
     remove: flag('trust it no longer'),
     list: flag('show the folders that are trusted'),
   }),
+  model: entry('[NAME]', [0, 1], 'the model of your configuration; with NAME, choose another one'),
   models: entry('[HOST]', [0, 1], 'the hosts of models; or what a host offers, with context window and price'),
   'crash-test': entry('FILE', [1, 1], 'crash the agent of a file at every point, and say which rules did not hold', {
     process: flag('kill real processes with SIGKILL, on SQLite; slower'),
@@ -430,7 +436,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
 /** Commands that work with a remote server in the same way as here. */
 const FAR = new Set(
   (
-    'run resume wake interrupt approve reject answer fork undo pin delete ' +
+    'interactive run resume wake interrupt approve reject answer fork undo pin delete ' +
     'list inspect pending tail history export tasks handoffs letters board cron help'
   ).split(' '),
 )

@@ -1,5 +1,6 @@
 // The three kinds of failure: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed
 // assertion).
+import { SITE } from './addresses.ts'
 
 /** A closed list on purpose: callers switch on it. */
 export type FaultCode =
@@ -27,6 +28,11 @@ export class Fault extends Error {
     this.code = code
     this.detail = detail
   }
+
+  /** Where the reference tells the cause and the remedy of this code. */
+  get url(): string {
+    return `${SITE}/reference/errors#${this.code}`
+  }
 }
 
 /** The log and the code disagree. The attempt stops; the log stays whole. */
@@ -37,6 +43,7 @@ export class Bug extends Error {
   }
 }
 
+/** Throws a `Bug` unless the condition holds: for what cannot be otherwise if the program is right. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Bug(message)
 }

@@ -31,6 +31,7 @@ import type { OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
 
+/** What a session is after one more event. Pure: it returns a new session and leaves the given one as it was. */
 export function fold(session: Session, e: Event): Session {
   const s = open(session)
   take(s, e)
@@ -43,6 +44,7 @@ export function open(session: Session): OpenSession {
   return { ...session, run: run ? { ...run, turn: run.turn ? copyTurn(run.turn) : null } : null }
 }
 
+/** Like `fold`, in place: for long logs, on a session that `open` made. */
 export function take(s: OpenSession, e: Event): void {
   if (e.seq !== s.seq + 1) assert(false, `event ${e.seq} follows ${s.seq}`)
   const { epoch } = s
@@ -80,6 +82,10 @@ function applyEvent(s: OpenSession, e: Event): void {
       return
     case 'user.interrupt':
       return applyInterrupt(s, e)
+    case 'user.withdraw':
+      // A message that opened the run stays: without it the run would have nothing to answer.
+      if (s.run && e.message > s.run.seq) s.inputs = s.inputs.filter((input) => input.seq !== e.message)
+      return
     case 'run.started':
       return applyRunStart(s, e)
     case 'model.started':
@@ -166,13 +172,16 @@ function applyRunStart(s: OpenSession, e: EventOf<'run.started'>): void {
   s.run = newRun(e)
 }
 
+/** The same list each time, because a request is made often. */
+const NO_SEQS: readonly number[] = []
+
 function applyRequest(s: OpenSession, e: EventOf<'model.started'>): void {
   const run = runOf(s)
-  assert(run.model === null, 'a model call was opened inside another')
-  assert(!run.turn || run.turn.open.length === 0, 'a request was made over an unanswered call')
+  assert(run.model === null, 'a model call inside another')
+  assert(!run.turn || run.turn.open.length === 0, 'a request over an open call')
   if (s.inputs.length > 0) s.inputs = s.inputs.filter((input) => !e.shows.includes(input.seq))
-  if (s.unshown.length > 0) s.unshown = []
-  if (s.notes.length > 0) s.notes = []
+  s.unshown = NO_SEQS
+  s.notes = NO_SEQS
   if (run.turn) run.losses = 0
   // Only the verdicts that ask for another output have a text.
   if (run.turn && 'text' in run.turn.verdict) run.outputRetries += 1
@@ -197,7 +206,7 @@ function applyReply(s: OpenSession, e: EventOf<'agent.message'>): void {
 
 function applyRequestFailure(s: OpenSession, e: EventOf<'model.failed'>): void {
   const run = runOf(s)
-  assert(run.model, 'a model call failed that was not open')
+  assert(run.model, 'a model call failed unopened')
   const { at } = run.model
   run.model = null
   run.retryAt = e.retryAt ?? 0
@@ -223,19 +232,19 @@ function applyResult(s: OpenSession, e: EventOf<'agent.tool_result'>): void {
 }
 
 function applyEnding(run: OpenRun, { outcome, epoch }: EventOf<'run.ending'>): void {
-  assert(!run.model && !run.turn?.open.length, 'a run ends over open work')
+  assert(!run.model && !run.turn?.open.length, 'a run ends over an open call')
   run.ending = { outcome, epoch, tries: (run.ending?.tries ?? 0) + 1 }
 }
 
 function applySettlement(s: OpenSession, e: EventOf<'run.settled'>): void {
-  assert(!s.run?.model, 'a run settled over an open model call')
+  assert(!s.run?.model, 'a run settled over a model call')
   assert(!s.run?.turn?.open.length, 'a run settled over an open call')
   const { outcome, inputs: swallowed = [] } = e
   // Input that a hook refused before there was a run is never shown to a model, and neither is input that the hook
   // could not check.
   const held = !s.run && ('hook' in outcome || ('reason' in outcome && outcome.reason === 'hook_error'))
   s.unshown = [...s.unshown, ...(s.run?.turn?.results ?? []), ...s.notes, ...(held ? [] : swallowed)]
-  s.notes = []
+  s.notes = NO_SEQS
   s.inputs = s.inputs.filter((input) => !swallowed.includes(input.seq))
   if (e.wakes) s.wakes = s.wakes.filter((wake) => !e.wakes?.includes(wake.key))
   s.stop = 0

@@ -4,10 +4,12 @@
 import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part, Proposal } from './content.ts'
 import { type AnswerGuard, callKey, type Event } from './event.ts'
 
+/** A call as a later request shows it to the model. */
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json } & CallSpelling>
 /** How the model wrote the call, where that says more than its arguments. */
 type CallSpelling = { raw?: string | undefined; text?: string | undefined }
 
+/** One message as a model is shown it: of the user, of the model, or the result of a call. */
 export type Message = Frozen<
   /** `pin`: no cut removes it. `report`: a child's report; adjacent reports are shown as one message. */
   | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined; report?: number | undefined }
@@ -37,6 +39,7 @@ type OutsideAnswer = Extract<Event, { type: 'user.custom_tool_result' }>
 type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
+/** What stands in place of the content of an old result that is no longer shown. */
 export const CLEARED = '[Old tool result content cleared]'
 /** Below this limit a text shows only how to retrieve it. */
 export const FITTED_CHARS_MIN = 160
@@ -66,6 +69,8 @@ export class Transcript {
   readonly #edited = new Map<CallKey, string>()
   /** The request that first showed a user's message. */
   readonly #shownBy = new WeakMap<Message, number>()
+  /** The seq of the `run.started` of the open run; infinite while there is none. */
+  #began = Number.POSITIVE_INFINITY
   /** A person asked for a stop since the last request was made. */
   #stopped = false
 
@@ -91,6 +96,9 @@ export class Transcript {
       case 'user.interrupt':
         this.#stopped ||= e.mode === 'stop'
         return
+      case 'user.withdraw':
+        if (e.message > this.#began) this.#held.delete(e.message)
+        return
       case 'user.custom_tool_result':
         return void this.#answers.set(e.seq, e)
       case 'user.tool_confirmation':
@@ -110,6 +118,10 @@ export class Transcript {
         return this.#cut(e)
       case 'run.started':
         this.lastSaid = []
+        this.#began = e.seq
+        return
+      case 'run.settled':
+        this.#began = Number.POSITIVE_INFINITY
         return
       case 'agent.message':
         return this.#reply(e)

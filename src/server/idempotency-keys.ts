@@ -30,9 +30,14 @@ export function readIdempotencyKey(
   if (typeof given !== 'string' || !KEY.test(given))
     throw new HttpRefusal(400, 'invalid_input', 'An Idempotency-Key has 1 to 255 plain characters.')
   return {
-    id: hashParts([principal.name, given]).slice(0, ID_CHARS),
+    id: keyIdOf(principal.name, given),
     digest: hashParts([name, JSON.stringify(params), canonicalText(body)]).slice(0, DIGEST_CHARS),
   }
+}
+
+/** The id of a key of this principal. A message that was sent with the key has it in its own id. */
+export function keyIdOf(principal: string, key: string): string {
+  return hashParts([principal, key]).slice(0, ID_CHARS)
 }
 
 function hashParts(parts: readonly string[]): string {
@@ -45,6 +50,11 @@ function canonicalText(value: unknown): string {
     if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return inner
     return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   })
+}
+
+/** The id of the event that a request with a key of this id makes. */
+export function eventIdOfKey(id: string): string {
+  return `http:${id}`
 }
 
 /** The common prefix of session ids made with this key, and the id for this request, which includes the digest. */

@@ -1,6 +1,7 @@
 // Refusals of a server: a status, a stable code and one sentence. Faults of the library keep their codes. Unexpected
 // errors become `internal`, without their text, which may hold secrets.
-import { Fault, type FaultCode } from '../kernel/index.ts'
+import { CODES } from '../kernel/codes.ts'
+import { Fault } from '../kernel/index.ts'
 import type { WireCode, WireError } from './wire.ts'
 
 export class HttpRefusal extends Error {
@@ -18,44 +19,13 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** Every fault code needs a line here: a new code does not compile without its status. */
-export const STATUS: Readonly<Record<FaultCode, number>> = {
-  invalid_input: 400,
-  invalid_config: 400,
-  over_budget: 402,
-  session_missing: 404,
-  call_unknown: 404,
-  session_busy: 409,
-  session_held: 409,
-  session_elsewhere: 409,
-  session_exists: 409,
-  decision_stale: 409,
-  cursor_stale: 409,
-  conflict: 409,
-  lease_lost: 409,
-  store_replaced: 409,
-  session_closed: 410,
-  id_reused: 422,
-  too_many: 429,
-  session_damaged: 500,
-  disk_full: 507,
-  io_error: 503,
-  store_busy: 503,
-  store_closed: 503,
-  store_damaged: 503,
-  store_newer: 503,
-  store_unsupported: 503,
-  harness_closed: 503,
-  unsupported: 501,
-}
-
 const RETRY_S = 5
 
 /** The refusal for any error. `unexpected`: the server's operator should read the error. */
 export function refusalFromError(error: unknown): { readonly refused: HttpRefusal; readonly unexpected: boolean } {
   if (error instanceof HttpRefusal) return { refused: error, unexpected: false }
   if (error instanceof Fault) {
-    const status = STATUS[error.code]
+    const { status } = CODES[error.code]
     const retry = status === 503 || status === 507 || status === 429 ? RETRY_S : null
     const text = error.code === 'store_replaced' ? `store changed: ${error.message}` : error.message
     return { refused: new HttpRefusal(status, error.code, text, retry), unexpected: false }

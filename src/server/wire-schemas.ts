@@ -29,7 +29,7 @@ const input: WireSchema = {
 }
 const command: WireSchema = {
   type: 'object',
-  properties: { type: oneOfWords('message', 'redirect', 'pause', 'resume', 'cancel') },
+  properties: { type: oneOfWords('message', 'redirect', 'pause', 'resume', 'cancel', 'withdraw') },
   required: ['type'],
 }
 /** A message of an imported conversation. The library checks it and names the wrong one. */

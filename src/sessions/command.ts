@@ -33,6 +33,7 @@ import type { AnySchema } from '../tools/core/tool-types.ts'
 import { metadataCheck } from './metadata.ts'
 import { laterWithSignal, readMoment } from './moment.ts'
 
+/** Options of `send`: when the message is read, and what holds for the run that reads it. */
 export type SendOptions<Schema extends AnySchema = AnySchema> = {
   /**
    * When the message is read while a run is open: `next` steers the run at its next request (default), `after` starts
@@ -150,6 +151,11 @@ export type Command =
   | { readonly type: 'pause'; readonly reason?: string }
   | { readonly type: 'resume' }
   | { readonly type: 'cancel' }
+  /**
+   * Takes back a message that came after the open run began, by its seq, unless a request has shown it. The log says
+   * which came first.
+   */
+  | { readonly type: 'withdraw'; readonly message: number }
 
 type CommandOf<T extends Command['type']> = Extract<Command, { type: T }>
 const type = requiredCheck(anyCheck)
@@ -159,6 +165,7 @@ const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = 
   pause: optionsChecker<CommandOf<'pause'>>('a pause', { type, reason: nonEmptyCheck }),
   resume: optionsChecker<CommandOf<'resume'>>('a resume', { type }),
   cancel: optionsChecker<CommandOf<'cancel'>>('a cancel', { type }),
+  withdraw: optionsChecker<CommandOf<'withdraw'>>('a withdrawal', { type, message: requiredCheck(countCheck(1)) }),
 }
 
 export type ParsedCommand<Body extends InboxBody = InboxBody> = {
@@ -262,6 +269,8 @@ function readCommand(command: Command, id: string, who: { readonly by?: string }
       return parseMessage(`[steering:redirect] ${command.text}`, { when: 'now', ...who }, id)
     case 'cancel':
       return { event: { type: 'user.interrupt', id, mode: 'stop', ...who }, blobs: [] }
+    case 'withdraw':
+      return { event: { type: 'user.withdraw', id, message: command.message, ...who }, blobs: [] }
     case 'resume':
       return { event: { type: 'user.interrupt', id, mode: 'resume', ...who }, blobs: [] }
     case 'pause': {

@@ -8,6 +8,7 @@ const COMMANDS: Readonly<Record<Command['type'], true>> = {
   pause: true,
   resume: true,
   cancel: true,
+  withdraw: true,
 }
 
 export function isCommands(given: Input | readonly Command[]): given is readonly Command[] {

@@ -2,10 +2,12 @@
 // responses as server-sent events. Requests and responses are web objects; those of Node are adapted.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { Fault, type FaultCode } from '../kernel/failure.ts'
+import { CODES } from '../kernel/codes.ts'
+import { Fault } from '../kernel/failure.ts'
 import type { ItemStream } from './follow-items.ts'
 import type { PositionedItem } from './item-builder.ts'
 
+/** A handler for any framework with web requests and responses. */
 export type Handler = (request: Request) => Promise<Response>
 export type JsonFields = Readonly<Record<string, unknown>>
 
@@ -70,24 +72,8 @@ export function answerFaults(handle: Handler): Handler {
 /** The message of an unexpected error may contain internals, so it is not sent. */
 function describeFault(error: unknown): { readonly code: string; readonly message: string; readonly status: number } {
   if (!(error instanceof Fault)) return { code: 'failed', message: 'The server could not do this.', status: 500 }
-  return { code: error.code, message: error.message, status: STATUS[error.code] ?? 503 }
-}
-
-const STATUS: Partial<Record<FaultCode, number>> = {
-  invalid_input: 400,
-  session_missing: 404,
-  call_unknown: 404,
-  decision_stale: 409,
-  cursor_stale: 409,
-  id_reused: 409,
-  conflict: 409,
-  session_busy: 409,
-  session_closed: 409,
-  session_held: 409,
-  session_elsewhere: 409,
-  session_exists: 409,
-  too_many: 413,
-  invalid_config: 500,
+  const { status, chatStatus = status } = CODES[error.code]
+  return { code: error.code, message: error.message, status: chatStatus }
 }
 
 export function refusalResponse(status: number, code: string, message: string): Response {

@@ -4,17 +4,17 @@ import {
   type KeyAction,
   drawLine,
   EMPTY_LINE,
-  type KeyPress,
   type EditContext,
   type InputLine,
   lineFromText,
   pressKey,
   lineText,
 } from '../../src/cli/chat/edit-line.ts'
+import type { KeyPress } from '../../src/cli/chat/keys.ts'
 
 const KNOWN: EditContext = {
   history: ['first', 'second'],
-  complete: (text) => ['/show', '/session', '/help'].filter((name) => name.startsWith(text)),
+  hasQueued: () => false,
 }
 const NAMES: Readonly<Record<string, string>> = { Enter: 'return', Tab: 'tab', Newline: 'enter' }
 
@@ -36,6 +36,11 @@ function typed(text: string, from: InputLine = EMPTY_LINE): { line: InputLine; d
     if (deed) deeds.push(deed)
   }
   return { line, deeds }
+}
+
+function pasted(before: string, text: string, after: string): ReturnType<typeof typed> {
+  const [line] = pressKey(typed(before).line, { name: 'paste', sequence: text }, KNOWN)
+  return typed(after, line)
 }
 
 /** The text with a bar where the cursor is. */
@@ -80,28 +85,21 @@ describe('the edited line', () => {
     expect(lineText(typed('draft<Up><Up><Down><Down><Down>').line)).toBe('draft')
   })
 
-  it('B-TALK-15: Tab completes a command, and shows the choices where there are several', () => {
-    expect(lineText(typed('/h<Tab>').line)).toBe('/help ')
-    expect(typed('/s<Tab>').deeds).toEqual([{ type: 'choices', names: ['/show', '/session'] }])
-    expect(lineText(typed('say /h<Tab>').line)).toBe('say /h')
-  })
-
   it('B-TALK-12: a paste of several lines is one piece, sends nothing, and is taken back as one', () => {
-    const pasted = typed('see <Paste-start>one\r\ntwo\rthree\n<Paste-end>!')
-    expect(pasted.deeds).toEqual([])
-    expect(lineText(pasted.line)).toBe('see one\ntwo\nthree\n!')
-    expect(drawLine(PROMPT, pasted.line, 80).rows).toEqual(['› see [pasted 3 lines]!'])
-    expect(lineText(typed('<Backspace><Backspace>', pasted.line).line)).toBe('see ')
+    const three = pasted('see ', 'one\r\ntwo\rthree\n', '!')
+    expect(three.deeds).toEqual([])
+    expect(lineText(three.line)).toBe('see one\ntwo\nthree\n!')
+    expect(drawLine(PROMPT, three.line, 80).rows).toEqual(['› see [pasted 3 lines]!'])
+    expect(lineText(typed('<Backspace><Backspace>', three.line).line)).toBe('see ')
   })
 
   it('B-LONGLINE-1: a very long line is one piece, pasted, typed at once or taken from the history, and a megabyte is no more work', () => {
     const long = 'a line that never ends, é 👩‍👩‍👧 '.repeat(40_000)
-    const whole = `[pasted ${long.length} characters]`
-    const start = { ...EMPTY_LINE, paste: long }
-    const [pasted] = pressKey(start, { name: 'paste-end', sequence: '' }, KNOWN)
+    const whole = `[pasted ${long.length.toLocaleString('en')} characters]`
+    const { line: pastedLine } = pasted('', long, '')
     const [typedAtOnce] = pressKey(EMPTY_LINE, { sequence: long }, KNOWN)
     const [older] = pressKey(EMPTY_LINE, { name: 'up', sequence: '' }, { ...KNOWN, history: [long] })
-    for (const line of [pasted, typedAtOnce, older]) {
+    for (const line of [pastedLine, typedAtOnce, older]) {
       expect(line.cells).toHaveLength(1)
       expect(lineText(line)).toBe(long)
       expect(drawLine(PROMPT, line, 80).rows).toEqual([`› ${whole}`])
@@ -109,7 +107,7 @@ describe('the edited line', () => {
   })
 
   it('B-TALK-12: a paste of one line is typed, and keys in it are only text', () => {
-    const { line, deeds } = typed('<Paste-start>a<C-c>b\u0007<Paste-end>')
+    const { line, deeds } = pasted('', 'a\u001bb\u0007', '')
     expect([lineText(line), deeds]).toEqual(['a\u001bb\u0007', []])
     expect(drawLine(PROMPT, line, 80).rows).toEqual(['› a\\u{1b}b\\u{7}'])
   })

@@ -8,7 +8,6 @@ import {
   TextCleaner,
   clipToWidth,
   createPaint,
-  Prose,
   cleanModelText,
   widthOf,
   wrapText,
@@ -76,46 +75,6 @@ describe('rows', () => {
     }
   })
 
-  it('B-TALK-2: what is said in pieces gives the same rows as what is said at once', () => {
-    const text =
-      '\n\n# Head\n\nA line that is long enough to be broken, twice even, as it goes on.\n- an entry that is broken too\n  and ends\n\n\n```\ncode that is longer than the terminal is wide\n\n\nend\n```\nlast '
-    const said = (size: number): readonly string[] => {
-      const prose = new Prose()
-      const rows: string[] = []
-      for (let at = 0; at < text.length; at += size) rows.push(...prose.push(text.slice(at, at + size), 24))
-      return [...rows, ...prose.end(24)]
-    }
-    const whole = said(text.length)
-    for (let size = 1; size < 12; size += 1) expect(said(size)).toEqual(whole)
-    expect(whole).toEqual([
-      '# Head',
-      '',
-      'A line that is long',
-      'enough to be broken,',
-      'twice even, as it goes',
-      'on.',
-      '- an entry that is',
-      '  broken too',
-      '  and ends',
-      '',
-      '',
-      '```',
-      'code that is longer than the terminal is wide',
-      '',
-      '',
-      'end',
-      '```',
-      'last',
-    ])
-  })
-
-  it('B-TALK-2: the row that grows is there before it is whole', () => {
-    const prose = new Prose()
-    expect(prose.push('one\n\ntw', 80)).toEqual(['one'])
-    expect(prose.open).toEqual(['', 'tw'])
-    expect(prose.push('o\n', 80)).toEqual(['', 'two'])
-  })
-
   it('B-TALK-17: without colours nothing is added', () => {
     expect(createPaint(false).bold('a\nb')).toBe('a\nb')
     expect(createPaint(true).bold('a\nb')).toBe('\u001b[1ma\u001b[0m\n\u001b[1mb\u001b[0m')
@@ -127,7 +86,10 @@ describe('the echo of a message', () => {
   function echoed(text: string): readonly string[] {
     const out = Object.assign(new PassThrough(), { columns: 80, rows: 24 })
     const screen = new Screen(out as unknown as NodeJS.WriteStream, { colours: false })
-    new ChatView(screen, new ChatCalls(), () => false, Number.POSITIVE_INFINITY).echo(text)
+    new ChatView(screen, new ChatCalls(), () => false, {
+      window: Number.POSITIVE_INFINITY,
+      place: { store: { now: () => 0 } },
+    }).echo(text)
     screen.close(false)
     return String(out.read() ?? '')
       .split('\n')

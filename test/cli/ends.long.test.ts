@@ -15,6 +15,7 @@ const WITHOUT_SESSION = {
   'script list': 0,
   agents: 0,
   models: 0,
+  model: 0,
   'mcp list': 0,
   workflow: 0,
   'workflow list': 0,

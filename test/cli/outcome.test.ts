@@ -1,6 +1,14 @@
 // What came of a call, as people read it. Pure; the terminal shows it in terminal-outcome.long.test.ts.
 import { describe, expect, it } from 'vitest'
-import { ChatCalls, finishedRows, foldedLine } from '../../src/cli/chat/chat-calls.ts'
+import {
+  ChatCalls,
+  finishedRows,
+  foldedLine,
+  isWhole,
+  printedTexts,
+  unfoldCall,
+} from '../../src/cli/chat/chat-calls.ts'
+import { eventLineWriter } from '../../src/cli/present/event-line.ts'
 import { createPaint, widthOf } from '../../src/cli/present/terminal-text.ts'
 import { outcomeOf, outcomeText, failureTail, type ToolResult } from '../../src/cli/present/outcome.ts'
 import type { Event, Json } from '../../src/kernel/index.ts'
@@ -127,5 +135,90 @@ describe('the calls of a session', () => {
     expect(calls.done(paint, 79)).toEqual(['  ✗ subagent look · error: it no longer fits #1'])
     const [first] = calls.all
     expect(first && finishedRows(first, paint, 79)).toHaveLength(1)
+  })
+})
+
+describe('a call of the chat', () => {
+  const at = (seq: number, ms: number) => ({ at: ms, epoch: 1, seq, session: 's', source: { parent: null } })
+  const calls = (tool: string, args: Json): ChatCalls => {
+    const all = new ChatCalls()
+    const call = { id: 'c', tool, args, effect: 'once', timeoutMs: 1 } as const
+    all.take({ ...at(1, 0), type: 'agent.message', parts: [], calls: [call], verdict: { type: 'continue' } })
+    all.take({ ...at(2, 1_000), type: 'agent.tool_use', call: '1.0' })
+    return all
+  }
+  const width = 60
+
+  it('B-CLI-313: a running command shows its time, how much it printed and the last five lines', () => {
+    const all = calls('bash', { command: 'npm test' })
+    for (let i = 1; i <= 18; i += 1) all.hear({ session: 's', call: '1.0', line: `tick \u001b[2J${i}` }, 'process')
+    all.hear({ session: 's', call: '1.0', line: 'tick again' }, 'stream')
+    expect(all.moving(paint, width, '⠙', { now: 5_000 })).toEqual(['  ⠙ bash npm test · 4.0 s · 18 lines #1'])
+    expect(all.running(width)).toEqual([14, 15, 16, 17, 18].map((i) => `    tick \\u{1b}[2J${i}`))
+  })
+
+  it('B-CLI-312: an ended call has its outcome and time, in the chat and in a line of the log', () => {
+    const all = calls('bash', { command: 'npm test' })
+    const result = ran(numbers(28), '', { exit_code: 3 })
+    all.take({ ...at(3, 4_300), type: 'agent.tool_result', call: '1.0', ...result })
+    expect(all.done(paint, width).slice(0, 2)).toEqual([
+      '  ✗ bash npm test · exit 3 · 28 lines · 3.3 s #1',
+      '    ┊ 22 lines before these (Ctrl-O)',
+    ])
+    const line = eventLineWriter()
+    const call = { id: 'c', tool: 'bash', args: { command: 'npm test' }, effect: 'once', timeoutMs: 1 } as const
+    const event = { at: 0, epoch: 1, seq: 1, type: 'agent.message', parts: [], calls: [call] } as const
+    line({ ...event, verdict: { type: 'continue' } })
+    line({ ...at(2, 1_000), type: 'agent.tool_use', call: '1.0' })
+    expect(line({ ...at(3, 4_300), type: 'agent.tool_result', call: '1.0', ...result })).toContain(
+      '1.0 ✗ bash npm test · exit 3 · 28 lines · 3.3 s  n28',
+    )
+  })
+
+  it('B-CLI-314: a change that nobody was asked about is shown, with the words that differ', () => {
+    const diff =
+      '--- a.js\n+++ a.js\n@@ -1,2 +1,2 @@\n-for (let i = 0; i <= n; i++)\n+for (let i = 0; i < n; i++)\n same'
+    const done = (isShown: boolean, drawn = paint): readonly string[] => {
+      const all = calls('edit', { path: 'a.js' })
+      const call = all.at('s', '1.0')
+      if (call) call.isShown = isShown
+      all.take({
+        ...at(3, 1_000),
+        type: 'agent.tool_result',
+        call: '1.0',
+        status: 'ok',
+        content: '',
+        metadata: { diff },
+      })
+      return all.done(drawn, width)
+    }
+    expect(done(false)).toEqual([
+      '  ✓ edit a.js · +1 −1 · 0.0 s #1',
+      '  │ @@ -1,2 +1,2 @@',
+      '  │ -for (let i = 0; i [<=] n; i++)',
+      '  │ +for (let i = 0; i [<] n; i++)',
+      '  │  same',
+    ])
+    expect(done(false, createPaint(true)).join('\n')).toContain('\u001b[1m\u001b[31m<=\u001b[0m\u001b[0m')
+    expect(done(true)).toHaveLength(1)
+  })
+
+  it('B-CLI-317: all of the last calls is there as rows', () => {
+    const all = calls('bash', { command: 'npm test' })
+    all.take({
+      ...at(3, 4_300),
+      type: 'agent.tool_result',
+      call: '1.0',
+      ...ran(numbers(28), 'e\u001b[2J\n', { exit_code: 3 }),
+    })
+    const [call] = all.all
+    const rows = call
+      ? unfoldCall(call, printedTexts(call), { columns: width, rows: Number.POSITIVE_INFINITY }).rows
+      : []
+    const text = rows.flatMap(({ texts }) => texts).join('\n')
+    expect(text).toMatch(
+      /^#1 bash · exit 3 · 29 lines\n[\s\S]*npm test\n[\s\S]*│ n1\n[\s\S]*│ n28\n[\s\S]*│ e\\u\{1b\}\[2J$/,
+    )
+    expect(call && isWhole(call)).toBe(true)
   })
 })

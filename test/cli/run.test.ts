@@ -19,7 +19,7 @@ describe('terret run', () => {
     const { code, out, err } = await stage.terret('run', '--model', 'offline:any', 'read', 'a.txt')
     expect(code).toBe(0)
     expect(out).toContain('hello')
-    expect(err).toContain('→ read {"path":"a.txt"}')
+    expect(err).toMatch(/^ {2}· read a\.txt\n {2}✓ read a\.txt · 1 line · [\d.]+ s$/m)
     expect(lastLine(err)).toMatch(/^completed · 2 requests · 1 call · session [0-9a-f]{8}$/)
     expect(statSync(stage.home).mode & 0o777).toBe(0o700)
   })

@@ -16,7 +16,7 @@ it('B-CELL-32: terret script lists, shows and runs the scripts of the data folde
   const ran = await stage.terret('script', 'run', 'sum')
   expect(ran).toMatchObject({ code: 0 })
   expect(ran.out).toContain('Four.')
-  expect(ran.err).toContain('→ model_query')
+  expect(ran.err).toContain('  ✓ model_query')
   expect(ran.err).not.toContain('hash')
   const untrusted = await stage.terret('script', 'show', 'theirs')
   expect(untrusted.err).toContain('There is no saved script "theirs".')

@@ -18,7 +18,7 @@ const has = ({ body }: { readonly body: unknown }, text: string): boolean => JSO
 const stalled = { text: 'I think that it could well be', deltas: 9, chaos: { stallAfterBytes: 900 } }
 
 describe.skipIf(noTmux)('the agents of a chat', { timeout: 120_000 }, () => {
-  it('B-CLI-253: a child is one line while it works, its calls are none, and /agents and /look show it', async () => {
+  it('B-CLI-253: a child is one line while it works, its calls are none, and /agents shows it and looks inside', async () => {
     stage.write('work/notes.txt', 'one\n')
     let hasRead = false
     await scriptedBy((request) => {
@@ -32,13 +32,13 @@ describe.skipIf(noTmux)('the agents of a chat', { timeout: 120_000 }, () => {
     await expect.poll(() => hasRead, { timeout: 30_000 }).toBe(true)
     await seen.until(/~\d+\.0 subagent · thinking/)
     seen.enter('/agents')
-    await seen.until('/look N shows one.')
-    seen.enter('/look 1')
+    await seen.until(/Look at agent ›\n❯ ~\d+\.0 subagent · thinking[\s\S]*Esc leaves$/)
+    seen.keys('Enter')
     await seen.until(/agent\.tool_result/)
     const shown = seen.text()
-    // Once in the lines that move, and once for each command; never a line of its own for a call of the child.
-    expect(shown.match(/~\d+\.0 subagent · /g)).toHaveLength(3)
-    expect(shown).not.toContain('✓ read notes.txt')
+    // Once in the lines that move, and once for the look; never a line of its own for a call of the child.
+    expect(shown.match(/~\d+\.0 subagent · /g)).toHaveLength(2)
+    expect(shown).not.toContain('  ✓ read notes.txt')
     expectScreen(shown.replace(/\d\d:\d\d:\d\d/g, 'hh:mm:ss').replace(/· <?\d+s/g, '· Ns'), 'agents', stage)
   })
 
@@ -55,7 +55,7 @@ describe.skipIf(noTmux)('the agents of a chat', { timeout: 120_000 }, () => {
     seen.enter('/look')
     await seen.until(/agent\.message[\s\S]*Allow it\?/)
     seen.enter('y')
-    await seen.until(/They wrote it\.[\s\S]*tokens\n\n›$/)
+    await seen.until(/They wrote it\.[\s\S]*tokens\n\n.*\n›$/)
     expect(seen.text()).toMatch(/✓ ~\d+\.0 subagent · completed/)
   })
 

@@ -109,7 +109,7 @@ const OWN = [
   'completed · 1 request · 0 calls · session 1a2b3c4d',
   '  allowed by ann',
   '  ✓ write',
-  '→ list {}',
+  '  ✓ list . · 1 line · 0.0 s',
   'terret: all is well',
   '$ echo fine',
   '  │ +harmless',

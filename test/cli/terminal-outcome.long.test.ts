@@ -23,9 +23,12 @@ describe.skipIf(noTmux || noBubblewrap)('commands that fail', { timeout: 120_000
     await scriptedBy([failing, 'It failed.'], settings)
     const { err, code } = await stage.terret('run', 'Go.')
     expect(code).toBe(0)
-    const shown = ['  ✗ bash · exit 3 · 31 lines', '    ┊ 25 lines before these', '    │ 26', '    │ 30', '    │ oops']
+    expect(err).toMatch(/^ {2}✗ bash .* · exit 3 · 31 lines · [\d.]+ s$/m)
+    const shown = ['    ┊ 25 lines before these', '    │ 26', '    │ 30', '    │ oops']
     for (const line of shown) expect(err.split('\n')).toContain(line)
-    expect((await stage.terret('history', 'latest')).out).toMatch(/agent\.tool_result +\S+ exit 3 · 31 lines {2}oops$/m)
+    expect((await stage.terret('history', 'latest')).out).toMatch(
+      /agent\.tool_result +\S+ ✗ bash .* · exit 3 · 31 lines · [\d.]+ s {2}oops$/m,
+    )
     expect((await stage.terret('inspect', 'latest')).out).toContain('bash: 1 exit 3\n')
     const page = (await stage.terret('export', 'latest', '--format', 'md')).out
     expect(page).toMatch(/: exit 3 · 31 lines\n\nstdout:\n\n```\n1\n2\n/)
@@ -39,16 +42,18 @@ describe.skipIf(noTmux || noBubblewrap)('commands that fail', { timeout: 120_000
     await seen.until(PROMPT)
     seen.enter('Go.')
     await seen.until(
-      /✗ bash .* exit 3 · 31 lines #1\n {4}┊ 25 lines before these\n[\s\S]* {4}│ oops\n[\s\S]*It failed\./,
+      /✗ bash .* exit 3 · 31 lines · [\d.]+ s #1\n {4}┊ 25 lines before these \(Ctrl-O\)\n[\s\S]* {4}│ oops\n[\s\S]*It failed\./,
     )
     expect(seen.text(true)).toContain('\u001b[31m✗')
-    await seen.until(/tokens\n\n›$/)
+    await seen.until(/tokens\n\n.*\n›$/)
     seen.enter('Again.')
-    await seen.until(/✓ bash seq -f .* · 1,200 lines #2[\s\S]*It went well\.[\s\S]*tokens\n\n›$/)
+    await seen.until(/✓ bash seq -f .* · 1,200 lines · [\d.]+ s #2[\s\S]*It went well\.[\s\S]*tokens\n\n.*\n›$/)
     seen.enter('/quit')
     await seen.until('Go on with')
     seen.enter('clear; terret interactive --continue')
-    await seen.until(/✗ bash .* exit 3 · 31 lines #1[\s\S]*✓ bash seq -f .* · 1,200 lines #2[\s\S]*\n›$/)
+    await seen.until(
+      /✗ bash .* exit 3 · 31 lines · [\d.]+ s #1[\s\S]*✓ bash seq -f .* · 1,200 lines · [\d.]+ s #2[\s\S]*\n›$/,
+    )
     seen.enter('/show 1')
     await seen.until(/stdout, 30 lines:\n {2}│ 1\n[\s\S]*stderr, 1 line:\n {2}│ oops\n/)
     seen.enter('/show 2 all')
@@ -101,16 +106,18 @@ describe.skipIf(noTmux || noBubblewrap)('what was stopped', { timeout: 120_000 }
     await seen.until('part 3')
     seen.keys('C-c')
     await seen.until(
-      /✗ bash .* stopped, output cut · 3 lines #1\n {4}│ part 1\n {4}│ part 2\n {4}│ part 3\n[\s\S]*Stopped\.[\s\S]*\n›$/,
+      /✗ bash .* stopped, output cut · 3 lines · [\d.]+ s #1\n {4}│ part 1\n {4}│ part 2\n {4}│ part 3\n[\s\S]*Stopped\.[\s\S]*\n›$/,
     )
     seen.enter('And now?')
-    await seen.until(/I go on\.[\s\S]*tokens\n\n›$/)
+    await seen.until(/I go on\.[\s\S]*tokens\n\n.*\n›$/)
     const last = sent(chaos.requests.length - 1)
     for (const text of ['I think', 'kind=\\"cut\\"', 'part 3', 'The output is cut here.']) expect(last).toContain(text)
     seen.keys('C-d')
     await seen.until('Go on with')
     seen.enter('clear; terret interactive --continue')
-    await seen.until(/│ I think.*\n\n! The answer was cut here[\s\S]*stopped, output cut · 3 lines #1[\s\S]*\n›$/)
+    await seen.until(
+      /│ I think.*\n\n! The answer was cut here[\s\S]*stopped, output cut · 3 lines · [\d.]+ s #1[\s\S]*\n›$/,
+    )
   })
 
   it('B-SHOW-7: so does run, and inspect and a page tell it', async () => {
@@ -126,7 +133,7 @@ describe.skipIf(noTmux || noBubblewrap)('what was stopped', { timeout: 120_000 }
     seen.enter('clear; terret run --continue "Run it"')
     await seen.until('part 3')
     seen.keys('C-c')
-    await seen.until(/✗ bash · stopped, output cut · 3 lines\n {4}│ part 1\n[\s\S]*interrupted · /)
+    await seen.until(/✗ bash .* · stopped, output cut · 3 lines · [\d.]+ s\n {4}│ part 1\n[\s\S]*interrupted · /)
     seen.enter('clear; terret run --continue "And now?"')
     await seen.until('I go on.')
     const last = sent(chaos.requests.length - 1)

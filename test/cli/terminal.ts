@@ -28,6 +28,8 @@ export type Screen = {
   /** Everything shown so far; with `colours` as it was sent. */
   text(colours?: boolean): string
   resize(columns: number, rows: number): void
+  /** Resolves when the bell rang. */
+  rang(): Promise<void>
   /** The terminal is closed under whatever runs in it. Resolves when all of that has ended. */
   close(): Promise<void>
 }
@@ -88,6 +90,9 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     },
     until: (there) => until(text, there),
     text,
+    rang: async () => {
+      while (tmux('display-message', '-p', '#{window_bell_flag}').trim() !== '1') await pause()
+    },
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),
     close,
   }
@@ -135,7 +140,10 @@ export function expectScreen(shown: string, name: string, stage: Stage): void {
     .replace(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '1a2b3c4d-…')
     .replace(/\b[0-9a-f]{8}\b/g, '1a2b3c4d')
     .replace(/\b[\d,]+ tokens\b/g, 'N tokens')
+    // What the model is told about the day is shown too.
+    .replace(/^ {2}note: Today is [^\n]*\n(?:┆ [^\n]*\n)*\n?/gm, '')
     .replace(/\b\d+ out\b/g, 'N out')
+    .replace(/ · \d+(?:\.\d)? s\b/g, ' · N s')
     .replace(/ by (?!terret:)\S+$/gm, ' by you')
     .replace(FRAMES, '⠋')}\n`
   const file = fileURLToPath(new URL(`screens/${name}.txt`, import.meta.url))

@@ -1,6 +1,8 @@
 // What is shown of a text that is not ours, for any text: each row has a margin and fits, no row is one of the program's, and what is
 // left out is told.
-import { fitLines, modelText, widthOf } from '../../src/cli/present/terminal-text.ts'
+import { fitLines, widthOf } from '../../src/cli/present/terminal-text.ts'
+import { loadMarkdown } from '../../src/cli/present/markdown.ts'
+import { modelText } from '../../src/cli/present/markdown-stream.ts'
 import { drawPreview, quoteText, type DrawSize, type DrawnPreview } from '../../src/cli/present/call-preview.ts'
 import type { PreviewLine } from '../../src/tools/files/preview-call.ts'
 import { drawn, type Tape } from './tape.ts'
@@ -9,7 +11,7 @@ import { hold, target } from './target.ts'
 type Subject = {
   readonly quoted: typeof quoteText
   readonly drawnPreview: typeof drawPreview
-  readonly saidText: typeof modelText
+  readonly saidText: typeof saidText
   readonly fitted: typeof fitLines
 }
 type Case = { readonly text: string; readonly room: DrawSize; readonly lines: readonly PreviewLine[] }
@@ -80,7 +82,13 @@ function rowsOf({ rows }: Pick<DrawnPreview, 'rows'>): readonly string[] {
   return rows.flatMap(({ texts }) => texts)
 }
 
-const real: Subject = { quoted: quoteText, drawnPreview: drawPreview, saidText: modelText, fitted: fitLines }
+await loadMarkdown()
+
+function saidText(said: string, columns: number): string {
+  return modelText(said, { columns, hasColours: false })
+}
+
+const real: Subject = { quoted: quoteText, drawnPreview: drawPreview, saidText, fitted: fitLines }
 const bare = (row: string): string => row.replace(MARGIN, '')
 
 export const shown = target<Subject, Case>({
@@ -98,7 +106,7 @@ export const shown = target<Subject, Case>({
     },
     'what is said has no margin': {
       ...real,
-      saidText: (said, columns) => modelText(said, columns).replace(/^[│┆] ?/gmu, ''),
+      saidText: (said, columns) => saidText(said, columns).replace(/^[│┆] ?/gmu, ''),
     },
     'the terminal breaks long lines': { ...real, fitted: (said) => said },
     'what is left out is not told': {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { includesRole, matchRoute, parseTarget } from '../../src/server/request-checks.ts'
 import { isTooDeep } from '../../src/server/request-body.ts'
-import { STATUS } from '../../src/server/refusals.ts'
+import { CODES } from '../../src/kernel/codes.ts'
 import { withFileLock } from '../../src/stores/sqlite/file-lock.ts'
 import { TokenRegistry } from '../../src/server/token-registry.ts'
 import { ROUTES, type Role, type WireError } from '../../src/server/wire.ts'
@@ -235,9 +235,10 @@ describe('a server', () => {
   })
 
   it('B-SERVE-9: a fault keeps its code, and has the status of its kind', () => {
-    expect(STATUS).toMatchObject({ invalid_input: 400, over_budget: 402, session_missing: 404, call_unknown: 404 })
-    expect(STATUS).toMatchObject({ session_busy: 409, session_exists: 409, decision_stale: 409, conflict: 409 })
-    expect(STATUS).toMatchObject({
+    const status = Object.fromEntries(Object.entries(CODES).map(([code, answers]) => [code, answers.status]))
+    expect(status).toMatchObject({ invalid_input: 400, over_budget: 402, session_missing: 404, call_unknown: 404 })
+    expect(status).toMatchObject({ session_busy: 409, session_exists: 409, decision_stale: 409, conflict: 409 })
+    expect(status).toMatchObject({
       session_closed: 410,
       id_reused: 422,
       disk_full: 507,

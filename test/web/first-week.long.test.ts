@@ -31,6 +31,31 @@ async function keep({ host: { store } }: Served, { session, events }: Tale, over
   await store.commit([write])
 }
 
+/** Works in turns of one call until the log has that many events. Nine calls failed. */
+function longTale(session: string, size: number): Tale {
+  const tale = new Tale(session)
+  tale.begin([tale.say('Work for long.')])
+  for (let i = 0; tale.events.length < size; i++) {
+    tale.ask(i === 0 ? [2] : [])
+    const reply = tale.reply([proposal('look', { args: { n: i } })])
+    tale.add({ type: 'agent.tool_use', call: `${reply}.0` })
+    const bad = i % 100 === 7 && i < 900
+    const failure = bad ? { failure: { kind: 'Failed', message: `It broke at ${i}.` } as const } : {}
+    tale.add({
+      type: 'agent.tool_result',
+      call: `${reply}.0`,
+      status: bad ? 'error' : 'ok',
+      content: `seen <${i}>`,
+      ...failure,
+    })
+    for (let n = 0; n < 12; n++) tale.add({ type: 'note.added', kind: 'nudge', text: 'go on' })
+  }
+  tale.ask()
+  tale.reply([])
+  tale.settle()
+  return tale
+}
+
 const outside = (child?: string): Partial<Proposal> => ({
   gate: { type: 'outside', ...(child === undefined ? {} : { child }) },
 })
@@ -394,31 +419,8 @@ describe.skipIf(noChromium)('the first week with the pages', () => {
 
   it('B-PAGE2-21: search and Failures only look at the whole of a long log, and turns keep their numbers in a part of it', async () => {
     const one = await inspector([], { worker: { drives: false } })
-    const work = (session: string, size: number): Tale => {
-      const tale = new Tale(session)
-      tale.begin([tale.say('Work for long.')])
-      for (let i = 0; tale.events.length < size; i++) {
-        tale.ask(i === 0 ? [2] : [])
-        const reply = tale.reply([proposal('look', { args: { n: i } })])
-        tale.add({ type: 'agent.tool_use', call: `${reply}.0` })
-        const bad = i % 100 === 7 && i < 900
-        const failure = bad ? { failure: { kind: 'Failed', message: `It broke at ${i}.` } as const } : {}
-        tale.add({
-          type: 'agent.tool_result',
-          call: `${reply}.0`,
-          status: bad ? 'error' : 'ok',
-          content: `seen <${i}>`,
-          ...failure,
-        })
-        for (let n = 0; n < 12; n++) tale.add({ type: 'note.added', kind: 'nudge', text: 'go on' })
-      }
-      tale.ask()
-      tale.reply([])
-      tale.settle()
-      return tale
-    }
-    await keep(one, work('long', 19_790))
-    await keep(one, work('huge', 24_000))
+    await keep(one, longTale('long', 19_790))
+    await keep(one, longTale('huge', 24_000))
     const { page, wrong } = await one.tab('/s/long')
     const lines = page.locator('.timeline .line')
     const search = page.getByRole('searchbox', { name: 'Search in this session' })

@@ -1,32 +1,35 @@
-// The calls of a session, each as one line with its subject and outcome. `/calls` lists them and `/show` unfolds one.
-// It keeps no more of a result than the event has.
+// The calls of a chat's session, numbered, each as one line. `/calls` lists them and `/show` unfolds one. It keeps no more
+// of a result than the event has.
 import type { BashLine } from '../../tools/index.ts'
-import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
-import { oneLine, safeJson } from '../../view/clean.ts'
-import { clipToWidth, type Paint, widthOf } from '../present/terminal-text.ts'
-import { type ShownOutcome, outcomeOf, outcomeText, failureTail, type ToolResult } from '../present/outcome.ts'
+import type { Event } from '../../kernel/index.ts'
+import { oneLine, shownLine } from '../../view/clean.ts'
+import { clipToWidth, type Paint } from '../present/terminal-text.ts'
+import { outcomeText } from '../present/outcome.ts'
 import { drawPreview, quoteText, type DrawSize, type PreviewRow, type DrawnPreview } from '../present/call-preview.ts'
-import { CallLog, contentOf, type LoggedCall } from '../../view/call-log.ts'
-import { isObject } from '../../view/untrusted-json.ts'
+import { type CallBlock, CallBlocks, callLine, callRows, changeRows, isOpenCall, tookText } from '../present/blocks.ts'
+import { countNoun } from '../../view/shown-text.ts'
 
-export type FoldedCall = {
+export type FoldedCall = CallBlock & {
   /**
    * Counted from 1 in the session. Calls of a child are numbered below their parent's call, such as 3.1. `/show` takes
    * this number.
    */
-  readonly number: string
-  readonly tool: string
-  readonly args: Json
+  number: string
   /** Calls of a child are indented. */
-  readonly depth: 0 | 1
-  status: 'waits' | 'runs' | CallStatus
-  content: string | BlobRef
-  outcome: ShownOutcome | null
-  /** Its last printed line while it runs. */
-  line: string
+  depth: 0 | 1
+  /** The lines that it has printed so far, and the last of them. */
+  printed: number
+  lines: readonly string[]
+  /** How its output came first. */
+  way: 'process' | 'stream' | null
   /** The number of calls that its child has made. */
   below: number
+  /** True if its change was shown before it was made. */
+  isShown: boolean
 }
+
+/** How many lines of a running command are shown. */
+const LINES_MAX = 5
 
 /** An event with its session and, for a child, the parent call that started the session. */
 type SourcedEvent = Event & {
@@ -36,8 +39,7 @@ type SourcedEvent = Event & {
 
 export class ChatCalls {
   readonly all: FoldedCall[] = []
-  readonly #logs = new Map<string, CallLog>()
-  readonly #folded = new Map<LoggedCall, FoldedCall>()
+  readonly #blocks = new CallBlocks<FoldedCall>((block) => ({ ...block, ...FRESH }))
   #count = 0
   /** Calls whose line is not written yet, in the order of the model. */
   #open: FoldedCall[] = []
@@ -49,38 +51,35 @@ export class ChatCalls {
   }
 
   at(session: string, key: string): FoldedCall | undefined {
-    const call = this.#logs.get(session)?.at(key)
-    return call && this.#folded.get(call)
+    return this.#blocks.at(session, key)
   }
 
   /** `isDecidedHere`: the call was refused in this chat, so the reason is not repeated. */
   take(event: SourcedEvent, isDecidedHere = false): void {
-    const { session, source } = event
-    const log = this.#logs.get(session) ?? new CallLog()
-    this.#logs.set(session, log)
-    for (const call of log.take(event)) {
-      const found = this.#folded.get(call)
-      if (!found) this.#propose(call, source)
-      else if (event.type === 'agent.tool_result') finishCall(found, call, event, isDecidedHere)
-      else if (call.intent && !call.result) found.status = 'runs'
+    for (const call of this.#blocks.take(event)) {
+      if (event.type === 'agent.message') this.#propose(call, event.source)
+      else if (call.status === 'denied' && isDecidedHere && call.outcome)
+        call.outcome = { ...call.outcome, trouble: 'denied' }
     }
   }
 
-  #propose(call: LoggedCall, { parent }: SourcedEvent['source']): void {
+  #propose(call: FoldedCall, { parent }: SourcedEvent['source']): void {
     const above = parent ? this.at(parent.session, parent.call) : undefined
-    const number = above ? `${above.number}.${(above.below += 1)}` : String((this.#count += 1))
-    const fresh = { status: 'waits', content: '', outcome: null, line: '', below: 0 } as const
-    const { tool, args } = call.proposal
-    const folded: FoldedCall = { number, tool, args, depth: parent ? 1 : 0, ...fresh }
-    this.all.push(folded)
-    this.#folded.set(call, folded)
+    call.number = above ? `${above.number}.${(above.below += 1)}` : String((this.#count += 1))
+    call.depth = parent ? 1 : 0
+    this.all.push(call)
     // Calls of a child get no line of their own, because the child has one.
-    if (!parent) this.#open.push(folded)
+    if (!parent) this.#open.push(call)
   }
 
-  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
+  /** A command of this process is heard twice: by itself and in the stream. The way that was first counts. */
+  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>, way: 'process' | 'stream'): void {
     const found = this.at(session, call)
-    if (found && line.trim() !== '') found.line = line
+    if (!found || line.trim() === '') return
+    found.way ??= way
+    if (found.way !== way) return
+    found.printed += 1
+    found.lines = [...found.lines, line].slice(-LINES_MAX)
   }
 
   /** The rows of calls that can be written now, in order. */
@@ -90,75 +89,41 @@ export class ChatCalls {
     return this.#open.splice(0, count).flatMap((call) => finishedRows(call, paint, width))
   }
 
-  /** The lines from the first unfinished call on. */
-  moving(paint: Paint, width: number, mark: string): readonly string[] {
-    return this.#open.map((call) => foldedLine(call, { paint, width, mark }))
+  /** The lines from the first unfinished call on. `now`: the time of the store. `key`: what to press. */
+  moving(paint: Paint, width: number, mark: string, { now, key = '' }: RunningStyle): readonly string[] {
+    return this.#open.map((call) => {
+      const { startedAt, printed, status } = call
+      const took = status === 'runs' && startedAt !== null ? [tookText(Math.max(0, now - startedAt))] : []
+      const size = printed === 0 ? [] : [countNoun(printed, 'line'), ...(key === '' ? [] : [key])]
+      return callLine(call, { paint, width, mark, number: call.number, more: [...took, ...size].join(' · ') })
+    })
   }
 
-  /** The last line of a running command. */
-  get line(): string {
-    return this.#open.findLast(({ status, line }) => status === 'runs' && line !== '')?.line ?? ''
+  /** The last lines of the running command that was started last. */
+  running(width: number): readonly string[] {
+    const { lines = [] } = this.#open.findLast(({ status, lines }) => status === 'runs' && lines.length > 0) ?? {}
+    return lines.map((line) => clipToWidth(`    ${shownLine(line.slice(0, 2_000))}`, width))
   }
 }
 
-function finishCall(found: FoldedCall, call: LoggedCall, event: ToolResult, isDecidedHere: boolean): void {
-  found.status = event.status
-  found.content = contentOf(call)
-  const { failure: _told, ...untold } = event
-  const { content } = found
-  found.outcome = outcomeOf({ ...(isDecidedHere && event.status === 'denied' ? untold : event), content })
-}
+type RunningStyle = { readonly now: number; readonly key?: string }
 
-function isOpenCall({ status }: FoldedCall): boolean {
-  return status === 'waits' || status === 'runs'
-}
+const FRESH = { number: '', depth: 0, printed: 0, lines: [], way: null, below: 0, isShown: false } as const
 
-/** The line of a call, and the last lines of a command that failed. */
+/** The line of a call, the last lines of a command that failed, and a change that nobody was shown before. */
 export function finishedRows(call: FoldedCall, paint: Paint, width: number): readonly string[] {
-  const tail = call.outcome ? failureTail(call.outcome, width, '  '.repeat(call.depth + 2)) : []
-  return [foldedLine(call, { paint, width, mark: '' }), ...tail.map(paint.dim)]
+  const style = { paint, width, mark: '', depth: call.depth, number: call.number }
+  return [
+    ...callRows(call, { ...style, more: 'Ctrl-O' }),
+    ...(call.isShown || call.depth > 0 ? [] : changeRows(call, style)),
+  ]
 }
 
-type LineStyle = { readonly paint: Paint; readonly width: number; readonly mark: string }
-
-/** The largest share of a line for the outcome, if the line is too short for everything. */
-const END_SHARE = 0.6
-
-export function foldedLine(call: FoldedCall, { paint, width, mark }: LineStyle): string {
-  const indent = '  '.repeat(call.depth + 1)
-  const { status, outcome } = call
-  const sign = status === 'runs' ? mark : status === 'waits' ? '·' : outcome?.good ? '✓' : '✗'
-  const colour = isOpenCall(call) ? paint.cyan : outcome?.good ? paint.green : paint.red
-  const number = ` #${call.number}`
-  const room = Math.max(10, width - indent.length - 2 - number.length)
-  const about = callSubject(call)
-  const end = outcome ? outcomeText(outcome) : ''
-  if (end === '') return `${indent}${colour(sign)} ${clipToWidth(about, room)}${paint.dim(number)}`
-  // The outcome stays visible, however long the call is.
-  const ended = clipToWidth(end, Math.max(room - widthOf(about) - 3, Math.floor(room * END_SHARE)))
-  const asked = clipToWidth(about, room - widthOf(ended) - 3)
-  const said = outcome?.good ? ended : paint.red(ended)
-  return `${indent}${colour(sign)} ${asked} · ${said}${paint.dim(number)}`
+export function foldedLine(call: FoldedCall, { paint, width, mark }: FoldedStyle): string {
+  return callLine(call, { paint, width, mark, depth: call.depth, number: call.number })
 }
 
-/** The arguments that describe a call best, in order of preference. */
-const TELLING = ['command', 'pattern', 'query', 'url', 'question', 'path', 'task', 'prompt', 'name'] as const
-
-export function callSubject({ tool, args }: { readonly tool: string; readonly args: Json }): string {
-  const name = oneLine(tool)
-  if (!isObject(args)) return `${name} ${oneLine(safeJson(args))}`
-  const paths = Array.isArray(args['edits']) ? args['edits'].flatMap(editPath) : []
-  if (paths.length > 0) return `${name} ${[...new Set(paths)].map((path) => oneLine(path)).join(', ')}`
-  const telling = TELLING.find((field) => typeof args[field] === 'string')
-  if (telling === undefined) return Object.keys(args).length === 0 ? name : `${name} ${oneLine(safeJson(args))}`
-  const value = oneLine(args[telling] as string)
-  return telling === 'path' || telling === 'url' || telling === 'command' ? `${name} ${value}` : `${name} "${value}"`
-}
-
-function editPath(edit: Json): readonly string[] {
-  const { path } = (edit ?? {}) as { readonly path?: Json }
-  return typeof path === 'string' ? [path] : []
-}
+type FoldedStyle = { readonly paint: Paint; readonly width: number; readonly mark: string }
 
 /** The texts that `/show` prints with the call, with their names. */
 export type CallTexts = readonly { readonly name: string; readonly text: string }[]
@@ -184,4 +149,26 @@ export function unfoldCall(
   ]
   const hidden = [asked, ...parts].flatMap((part) => part.hidden ?? []).join(' and ')
   return { rows, hidden: hidden === '' ? null : hidden, sum: '' }
+}
+
+/** What the log has of a call's output. A long result is stored beside it. */
+export function printedTexts({ content, outcome, lines, status }: FoldedCall): CallTexts {
+  if (status === 'waits') return []
+  if (status === 'runs') return [{ name: 'printed so far:', text: lines.join('\n') }]
+  const { command } = outcome ?? {}
+  if (!command) return [{ name: 'result:', text: typeof content === 'string' ? content : `(${content.bytes} bytes)` }]
+  const streams = (['stdout', 'stderr'] as const).map((stream) => {
+    return { name: `${stream}, ${countNoun(command[stream].lines, 'line')}:`, text: command[stream].text }
+  })
+  return [
+    ...streams.filter(({ text }) => text.trim() !== ''),
+    ...(command.message === '' ? [] : [{ name: 'terret says:', text: command.message }]),
+  ]
+}
+
+/** False if the whole result is stored beside the log. */
+export function isWhole({ content, outcome }: FoldedCall): boolean {
+  const { command, original = null } = outcome ?? {}
+  const blobs = command ? [command.stdout.blob, command.stderr.blob] : []
+  return typeof content === 'string' && [original, ...blobs].every((blob) => blob === null)
 }

@@ -2,13 +2,15 @@
 // folded, and queued messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import { WindowFill, fillWithTokens } from '../../context/window-fill.ts'
-import type { ChatCalls } from './chat-calls.ts'
+import { type ChatCalls, isWhole, printedTexts, unfoldCall } from './chat-calls.ts'
+import { isRenewable } from './reached-limit.ts'
+import { DOING_RANK, fitStatus, type StatusPart } from './status-line.ts'
 import type { RedrawnPart, Surface } from '../present/screen.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from '../present/presenter.ts'
-import { clipToWidth, cleanModelText, wrapText } from '../present/terminal-text.ts'
+import { clipToWidth, cleanModelText, fitLines, wrapText } from '../present/terminal-text.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { percentText } from '../../view/shown-text.ts'
-import { budgetText, INCOMPLETE_TEXTS } from '../present/result-output.ts'
+import { INCOMPLETE_TEXTS } from '../present/result-output.ts'
 import { ANSWER_CUT, isStoppedFailure } from '../present/outcome.ts'
 import { textOf } from '../../view/shown-text.ts'
 import { usdText } from '../../view/usd.ts'
@@ -18,6 +20,9 @@ import { terretCommand } from '../present/print.ts'
 const ECHO_LINES_MAX = 8
 const ECHO_ROWS_MAX = 24
 const ECHO_ROWS_CUT = 5
+
+/** `window`: how many tokens the model takes; infinity if that is unknown. */
+type ViewOptions = { readonly window: number; readonly place: { readonly store: { now(): number } } }
 
 export class ChatView implements EventRenderer {
   readonly wording = { unanswered: 'The model did not answer', failureCharsMax: 400, noteCharsMax: 400, margin: '' }
@@ -48,11 +53,17 @@ export class ChatView implements EventRenderer {
   #fill = new WindowFill()
   /** The lines of the children that work. */
   children: (mark: string) => readonly string[] = () => []
+  /** The parts of the status row that are shown also while nothing works. */
+  status: () => readonly StatusPart[] = () => []
   readonly #window: number
 
-  /** `window`: how many tokens the model takes; infinity if that is unknown. */
-  constructor(out: Surface, calls: ChatCalls, isEchoed: (id: string) => boolean, window: number) {
+  /** What can be pressed while a command runs. */
+  callKey = ''
+  readonly #now: () => number
+
+  constructor(out: Surface, calls: ChatCalls, isEchoed: (id: string) => boolean, { window, place }: ViewOptions) {
     this.#window = window
+    this.#now = () => place.store.now()
     this.calls = calls
     this.#out = out
     this.#presenter = new Presenter(out, this)
@@ -86,10 +97,14 @@ export class ChatView implements EventRenderer {
 
   /** Shows input of the user. Commands are dimmed. */
   echo(text: string): void {
+    this.#out.say('you', this.messageRows(text).join('\n'))
+  }
+
+  messageRows(text: string): readonly string[] {
     const { paint, columns } = this.#out
     const rows = messageHead(clean(text.trimEnd()), columns - 2)
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+    return rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`))
   }
 
   note(text: string): void {
@@ -126,7 +141,7 @@ export class ChatView implements EventRenderer {
   /** If a delta of a part is missing, the rest of the part is not streamed. */
   heard({ kind, text, part, offset, session, call = '' }: StreamEventOf<'delta'>): void {
     // The output of a call, also if another process runs it.
-    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }))
+    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }, 'stream'))
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {
@@ -167,6 +182,9 @@ export class ChatView implements EventRenderer {
       case 'user.message':
         // The report of a child is not a message of the person. The line of the child says how it ended.
         if (event.report === undefined && !this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
+        return
+      case 'user.withdraw':
+        this.queued.delete(event.message)
         return
       case 'run.started':
         this.run = event.seq
@@ -258,8 +276,7 @@ export class ChatView implements EventRenderer {
     const { paint, columns } = this.#out
     // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
-    const calls = this.calls.moving(paint, columns, mark)
-    const { line } = this.calls
+    const calls = this.calls.moving(paint, columns, mark, { now: this.#now(), key: this.callKey })
     const queued = [...this.queued.values()].map((text) =>
       paint.dim(clipToWidth(`  queued: ${oneLine(text)}`, columns)),
     )
@@ -267,23 +284,41 @@ export class ChatView implements EventRenderer {
       ...(thought === '' ? [] : [paint.dim(clipToWidth(`  ∴ ${thought}`, columns))]),
       ...calls.slice(0, CALLS_MAX),
       ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
-      ...(line === '' ? [] : [paint.dim(clipToWidth(`    ${oneLine(line, 2_000)}`, columns))]),
+      ...this.calls.running(columns).map(paint.dim),
       ...this.children(mark),
       ...queued,
     ]
     const status = [
-      this.#doing,
-      ...spendingTexts(this.#presenter.tokens, this.#presenter.cost),
-      ...this.#meter(),
-      ...(this.#isStopping ? [] : ['Ctrl-C stops']),
-    ].join(' · ')
-    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clipToWidth(status, columns - 2))}` }
+      { text: this.#doing, rank: DOING_RANK },
+      ...spendingTexts(this.#presenter.tokens, 0).map((text) => ({ text, rank: 3 })),
+      ...this.status(),
+      ...(this.#isStopping ? [] : [{ text: 'Ctrl-C stops', rank: DOING_RANK }]),
+    ]
+    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(fitStatus(status, columns - 2))}` }
+  }
+
+  /** How full the context is; null if that is not known. */
+  get context(): { readonly tokens: number; readonly window: number } | null {
+    const known = this.#fill.counted && Number.isFinite(this.#window)
+    return known ? { tokens: this.#fill.tokens, window: this.#window } : null
   }
 
   /** How full the context is, if that is known. */
   #meter(): readonly string[] {
-    const known = this.#fill.counted && Number.isFinite(this.#window)
-    return known ? [`ctx ${percentText(this.#fill.tokens, this.#window)}`] : []
+    const { context } = this
+    return context === null ? [] : [`ctx ${percentText(context.tokens, context.window)}`]
+  }
+
+  /** All of the last calls, as rows without colours: what Ctrl-O shows. */
+  fullText(): readonly string[] {
+    const room = { columns: this.#out.columns, rows: Number.POSITIVE_INFINITY }
+    const last = this.calls.all.slice(-FULL_CALLS_MAX)
+    if (last.length === 0) return ['No call was made yet.']
+    return last.flatMap((call) => [
+      ...unfoldCall(call, printedTexts(call), room).rows.flatMap(({ texts }) => texts),
+      ...(isWhole(call) ? [] : [fitLines(`  Not all of it is here: /show ${call.number} all`, room.columns)]),
+      '',
+    ])
   }
 
   #warn(text: string): void {
@@ -303,6 +338,7 @@ export class ChatView implements EventRenderer {
 }
 
 const CALLS_MAX = 8
+const FULL_CALLS_MAX = 20
 
 function spendingTexts(tokens: number, cost: number): readonly string[] {
   return [...(tokens > 0 ? [`${tokens.toLocaleString('en')} tokens`] : []), ...(cost > 0 ? [usdText(cost)] : [])]
@@ -341,7 +377,8 @@ function whyRunEnded(result: Result, told: string): string | null {
     case 'halted':
       return oneLine(result.reason, 600)
     case 'limit':
-      if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
+      // The chat asks about these, and the question says what was met.
+      if (result.limit === 'usd' || isRenewable(result.limit)) return null
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
       return `It goes on later by itself, when \`${terretCommand`worker`}\` runs; or now, if you say so.`

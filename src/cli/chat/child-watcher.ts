@@ -8,7 +8,7 @@ import { oneLine } from '../../view/clean.ts'
 import { callLinesIn, SCRIPT } from '../../view/script-cell.ts'
 import { textOf } from '../../view/shown-text.ts'
 import { clipToWidth, type Paint } from '../present/terminal-text.ts'
-import { callSubject } from './chat-calls.ts'
+import { callSubject } from '../present/blocks.ts'
 
 export type WatchedChild = {
   /** Counted from 1 in the order they were found. `/look` takes this number. */
@@ -147,6 +147,14 @@ export function childLine(child: WatchedChild, paint: Paint, width: number): str
   const state = asked ? `asks: ${asked}` : works ? child.doing : stateOf(card)
   const took = durationText(tookMs)
   return layOutLine(`${name} ${oneLine(agent)} · ${state}${costText(child)} · ${took}`, { paint, width, sign, number })
+}
+
+/** The same in two texts, for a list to choose from. */
+export function childTexts(child: WatchedChild): { readonly label: string; readonly detail: string } {
+  const { name, agent, card, tookMs } = child
+  const asked = askedCall(child)
+  const state = asked ? `asks: ${asked}` : isWorking(card) ? child.doing : stateOf(card)
+  return { label: `${name} ${agent}`, detail: `${state}${costText(child)} · ${durationText(tookMs)}` }
 }
 
 function costText({ card: { cost } }: WatchedChild): string {

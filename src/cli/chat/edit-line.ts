@@ -3,17 +3,10 @@
 import { clean } from '../../view/clean.ts'
 import type { DrawnRows } from '../present/screen.ts'
 import { widthOf, wrapText } from '../present/terminal-text.ts'
-
-/** A key as Node's readline describes it. */
-export type KeyPress = {
-  readonly name?: string | undefined
-  readonly sequence: string
-  readonly ctrl?: boolean
-  readonly meta?: boolean
-}
+import type { KeyPress } from './keys.ts'
 
 /** One cell of the line: its text, and the text shown for it. */
-type Cell = { readonly text: string; readonly shown: string }
+export type Cell = { readonly text: string; readonly shown: string }
 
 export type InputLine = {
   readonly cells: readonly Cell[]
@@ -22,24 +15,36 @@ export type InputLine = {
   /** The number of steps back in the history; `draft` is the line that was edited before. */
   readonly back: number
   readonly draft: readonly Cell[]
-  /** The paste so far; null outside of a paste. */
-  readonly paste: string | null
 }
 
 export type KeyAction =
   | { readonly type: 'entered'; readonly text: string; readonly shown: string }
-  /** Tab found several completions. */
-  | { readonly type: 'choices'; readonly names: readonly string[] }
-  | { readonly type: 'interrupt' | 'end' | 'redraw' | 'suspend' }
+  | { readonly type: PlainAction }
+type PlainAction =
+  | 'interrupt'
+  | 'end'
+  | 'redraw'
+  | 'suspend'
+  | 'escape'
+  /** The next mode. */
+  | 'mode'
+  /** Everything that was shown, in full. */
+  | 'expand'
+  | 'search'
+  /** The line in the person's own editor. */
+  | 'compose'
+  /** Takes the last queued message back. */
+  | 'unqueue'
 
 export type EditContext = {
   /** The history, oldest first. */
   readonly history: readonly string[]
-  /** Returns the names that begin with this text. */
-  readonly complete: (text: string) => readonly string[]
+  /** True if a message is queued that can be taken back. */
+  readonly hasQueued: () => boolean
 }
 
-export const EMPTY_LINE: InputLine = { cells: [], at: 0, back: 0, draft: [], paste: null }
+export const NOTHING_KNOWN: EditContext = { history: [], hasQueued: () => false }
+export const EMPTY_LINE: InputLine = { cells: [], at: 0, back: 0, draft: [] }
 
 export function lineText({ cells }: InputLine): string {
   return cells.map(({ text }) => text).join('')
@@ -47,24 +52,20 @@ export function lineText({ cells }: InputLine): string {
 
 /** Returns the line after a key, and the action of the key. */
 export function pressKey(line: InputLine, key: KeyPress, known: EditContext): readonly [InputLine, KeyAction | null] {
-  if (key.name === 'paste-start') return [{ ...line, paste: '' }, null]
-  if (line.paste !== null) {
-    if (key.name !== 'paste-end') return [{ ...line, paste: line.paste + key.sequence }, null]
-    return [insertPaste({ ...line, paste: null }, line.paste), null]
-  }
+  if (key.name === 'paste') return [insertPaste(line, key.sequence), null]
   if (isPlainText(key)) return [insertPaste(line, key.sequence), null]
   // Control characters without an entry in the table are ignored.
   return NAMED[keyNameOf(key)]?.(line, known) ?? [line, null]
 }
 
-/** True if the key only inserts its own text. */
-export function isPlainText(key: KeyPress): boolean {
+function isPlainText(key: KeyPress): boolean {
   if (key.ctrl || key.meta || key.sequence === '' || /^\p{Cc}/u.test(key.sequence)) return false
-  return NAMED[keyNameOf(key)] === undefined && !key.name?.startsWith('paste-')
+  return key.name === undefined || NAMED[keyNameOf(key)] === undefined
 }
 
-function keyNameOf({ name = '', ctrl, meta }: KeyPress): string {
-  return `${ctrl ? 'ctrl-' : ''}${meta ? 'alt-' : ''}${name}`
+export function keyNameOf({ name = '', ctrl, meta, shift }: KeyPress): string {
+  const isShifted = shift && (name === 'tab' || name === 'return')
+  return `${ctrl ? 'ctrl-' : ''}${meta ? 'alt-' : ''}${isShifted ? 'shift-' : ''}${name}`
 }
 
 type KeyHandler = (line: InputLine, known: EditContext) => readonly [InputLine, KeyAction | null]
@@ -73,16 +74,20 @@ const editHandler =
   (change: (line: InputLine) => InputLine): KeyHandler =>
   (line) => [change(line), null]
 const actionHandler =
-  (type: 'interrupt' | 'redraw' | 'suspend'): KeyHandler =>
+  (type: PlainAction): KeyHandler =>
   (line) => [line, { type }]
 const insertNewLine = editHandler((line) => insertCells(line, [NEW_LINE]))
+const moveLeft = editHandler((line) => ({ ...line, at: Math.max(0, line.at - 1) }))
 const moveToStart = editHandler((line) => ({ ...line, at: rowStart(line) }))
 const moveToEnd = editHandler((line) => ({ ...line, at: rowEnd(line) }))
 const moveWordLeft = editHandler((line) => ({ ...line, at: wordBefore(line) }))
 const moveWordRight = editHandler((line) => ({ ...line, at: wordAfter(line) }))
 const cutWord = editHandler((line) => removeCells(line, wordBefore(line), line.at))
 const eraseLeft = editHandler((line) => removeCells(line, line.at - 1, line.at))
-const showOlder: KeyHandler = (line, known) => [moveUp(line, known.history), null]
+const showOlder: KeyHandler = (line, known) => {
+  const isFirst = rowStart(line) === 0 && line.back === 0
+  return isFirst && known.hasQueued() ? [line, { type: 'unqueue' }] : [moveUp(line, known.history), null]
+}
 const showNewer: KeyHandler = (line, known) => [moveDown(line, known.history), null]
 
 const NAMED: Readonly<Record<string, KeyHandler>> = {
@@ -91,12 +96,14 @@ const NAMED: Readonly<Record<string, KeyHandler>> = {
   'ctrl-j': insertNewLine,
   'alt-return': insertNewLine,
   'alt-enter': insertNewLine,
-  tab: completeLine,
+  'shift-return': insertNewLine,
+  'shift-tab': actionHandler('mode'),
+  escape: actionHandler('escape'),
   backspace: eraseLeft,
   'ctrl-h': eraseLeft,
   delete: editHandler((line) => removeCells(line, line.at, line.at + 1)),
-  left: editHandler((line) => ({ ...line, at: Math.max(0, line.at - 1) })),
-  'ctrl-b': editHandler((line) => ({ ...line, at: Math.max(0, line.at - 1) })),
+  left: moveLeft,
+  'ctrl-b': moveLeft,
   right: editHandler((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
   'ctrl-f': editHandler((line) => ({ ...line, at: Math.min(line.cells.length, line.at + 1) })),
   home: moveToStart,
@@ -117,7 +124,10 @@ const NAMED: Readonly<Record<string, KeyHandler>> = {
   'ctrl-p': showOlder,
   down: showNewer,
   'ctrl-n': showNewer,
+  'ctrl-g': actionHandler('compose'),
   'ctrl-l': actionHandler('redraw'),
+  'ctrl-o': actionHandler('expand'),
+  'ctrl-r': actionHandler('search'),
   'ctrl-z': actionHandler('suspend'),
   'ctrl-c': actionHandler('interrupt'),
   'ctrl-d': (line) => {
@@ -134,21 +144,6 @@ function enterLine(line: InputLine): readonly [InputLine, KeyAction | null] {
   }
   const shown = line.cells.map((cell) => cell.shown).join('')
   return [EMPTY_LINE, { type: 'entered', text: lineText(line), shown }]
-}
-
-function completeLine(line: InputLine, { complete }: EditContext): readonly [InputLine, KeyAction | null] {
-  const text = lineText(line)
-  const names = complete(text)
-  const [first] = names
-  if (first === undefined || line.at < line.cells.length) return [line, null]
-  const common = names.reduce((begin, name) => {
-    let same = 0
-    while (same < begin.length && begin[same] === name[same]) same += 1
-    return begin.slice(0, same)
-  }, first)
-  const whole = names.length === 1 ? `${first} ` : common
-  if (whole.length > text.length) return [lineFromText(whole), null]
-  return [line, names.length > 1 ? { type: 'choices', names } : null]
 }
 
 const NEW_LINE: Cell = { text: '\n', shown: '\n' }
@@ -184,7 +179,7 @@ const ROWS_MAX = 5
 const CHARS_MAX = 1_000
 
 /** The first inserted character may join the grapheme before it. */
-function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
+export function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
   const { cells, at } = line
   const before = cells[at - 1]
   const [first] = added
@@ -209,9 +204,17 @@ function insertPaste(line: InputLine, raw: string): InputLine {
   const isLines = text.includes('\n')
   if (!isLines && text.length <= CHARS_MAX) return insertCells(line, cellsOf(text))
   const count = text.replace(/\n$/, '').split('\n').length
-  const shown = isLines ? `[pasted ${count} line${count === 1 ? '' : 's'}]` : `[pasted ${text.length} characters]`
+  const shown = isLines
+    ? `[pasted ${count} line${count === 1 ? '' : 's'}]`
+    : `[pasted ${text.length.toLocaleString('en')} characters]`
   const cells = [...line.cells.slice(0, line.at), { text, shown }, ...line.cells.slice(line.at)]
   return { ...line, cells, at: line.at + 1 }
+}
+
+/** One cell in place of those from here to the cursor, with a blank behind it. */
+export function replaceBack(line: InputLine, from: number, cell: Cell): InputLine {
+  const cells = [...line.cells.slice(0, from), cell, ...cellsOf(' '), ...line.cells.slice(line.at)]
+  return { ...line, cells, at: from + 2 }
 }
 
 function removeCells(line: InputLine, from: number, to: number): InputLine {
@@ -219,11 +222,11 @@ function removeCells(line: InputLine, from: number, to: number): InputLine {
   return { ...line, cells: [...line.cells.slice(0, start), ...line.cells.slice(to)], at: start }
 }
 
-function rowStart({ cells, at }: InputLine): number {
+export function rowStart({ cells, at }: InputLine): number {
   return cells.slice(0, at).findLastIndex(({ text }) => text === '\n') + 1
 }
 
-function rowEnd({ cells, at }: InputLine): number {
+export function rowEnd({ cells, at }: InputLine): number {
   const end = cells.findIndex(({ text }, index) => index >= at && text === '\n')
   return end < 0 ? cells.length : end
 }

@@ -2,15 +2,14 @@
 // begin with a slash.
 import { nearest } from '../../options.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
-import type { CommandArgs } from '../args.ts'
-import { type FoldedCall, foldedLine, type CallTexts, unfoldCall, type ChatCalls } from './chat-calls.ts'
+import { type FoldedCall, foldedLine, type CallTexts, unfoldCall } from './chat-calls.ts'
 import { hiddenText, paintRows } from '../present/call-preview.ts'
 import { clean, oneLine, shownId, shownLine } from '../../view/clean.ts'
 import { parseOutputFields } from '../present/outcome.ts'
 import { contextLines } from '../present/context-lines.ts'
 import { eventLineWriter } from '../present/event-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
-import { childLine, type ChildWatcher, type WatchedChild } from './child-watcher.ts'
+import { childLine, childTexts, type WatchedChild } from './child-watcher.ts'
 import { isBudget } from '../present/result-output.ts'
 import { childCosts, drawScriptCell, SCRIPT, scriptCellOf } from '../../view/script-cell.ts'
 import { countNoun } from '../../view/shown-text.ts'
@@ -18,16 +17,17 @@ import { timelineOf } from '../../view/timeline.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { readAllEvents, readPending } from '../state/read-log.ts'
-import { ownerFields, type CommandContext } from '../state/command-context.ts'
+import { ownerFields } from '../state/command-context.ts'
 import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
-import type { Harness, Pending, SessionHandle } from '../../index.ts'
-import type { Terminal } from './terminal-input.ts'
-import type { ChatView } from './chat-view.ts'
-import type { KeptRule } from '../state/kept-rules.ts'
-import type { FolderSetup } from '../state/folder-setup.ts'
+import type { ChatControl } from './chat-control.ts'
+import type { MenuRow } from './menu.ts'
+import { fillCommand, type OwnCommand } from '../state/own-commands.ts'
 import { shortId, terretCommand } from '../present/print.ts'
+import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
+import { askAside } from './side-question.ts'
+import { argsFor, examineSetup, showDiff, showPermissions, showServers } from './show-commands.ts'
 
 type SlashAction = (chat: ChatControl, words: readonly string[], busy: boolean) => Promise<void> | void
 type SlashCommand = {
@@ -49,44 +49,59 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   help: slashCommand('', 'this', true, showHelp),
   calls: slashCommand('[all]', 'the calls of this session, with their numbers', true, listCalls),
   show: slashCommand('[N] [all]', 'unfold a call: its arguments and its result', true, showCall),
-  agents: slashCommand('', 'the agents that work for this session, and what each does', true, listAgents),
+  btw: slashCommand('QUESTION', 'ask aside: the conversation does not have it', true, askAside),
+  agents: slashCommand('', 'the agents that work for this session; choose one to look inside', true, chooseAgent),
   look: slashCommand('[N]', 'what an agent did last; asks you what it waits for', true, lookAtAgent),
   pending: slashCommand('', 'what waits for your word', true, showWaiting),
   approve: slashCommand('[CALL]', 'allow it', false, (chat, words) => decideCall(chat, words, true)),
   reject: slashCommand('[CALL] [WHY]', 'refuse it', false, (chat, words) => decideCall(chat, words, false)),
+  rewind: slashCommand('[N]', 'go back to before a message: conversation, files or both', false, rewindSession),
+  diff: slashCommand('[PATH]', 'what is not committed yet', true, showDiff),
   undo: slashCommand('', 'take back the file changes of the last run', false, undoLastRun),
   compact: slashCommand('[FOCUS]', 'summarise all but the last messages', false, compactSession),
   pin: slashCommand('[TEXT]', 'keep a rule in every later request; without TEXT, what is kept', true, pinRule),
   unpin: slashCommand('N', 'let a pin go, by the number that /pin shows', false, unpinRule),
   context: slashCommand('', 'what the next request holds, by source and tokens', true, showContext),
   cost: slashCommand('', 'what this session has used', true, showCost),
-  model: slashCommand('', 'which model answers', true, showModel),
+  model: slashCommand('[NAME]', 'choose which model answers next', false, chooseModel),
   mode: slashCommand('[plan|ask|auto]', 'what may run unasked, and change it', false, chooseMode),
+  permissions: slashCommand('[forget N]', 'what may run unasked, and what was kept', true, showPermissions),
+  mcp: slashCommand('', 'the MCP servers and their tools', true, showServers),
+  doctor: slashCommand('', 'check the store, the sandbox and each model', true, examineSetup),
+  new: slashCommand('', 'another session; this one stays', false, startNewSession),
+  resume: slashCommand('[TEXT]', 'choose a session of this folder to go on with', false, resumeSession),
   fork: slashCommand('', 'go on in a copy; this session stays as it is', false, forkChat),
   session: slashCommand('', 'its id, its folder, and how to come back', true, showSession),
   export: slashCommand('PATH', 'a file of it: .md to read, .jsonl its events, .json to import', true, exportChat),
   quit: slashCommand('', 'leave; the session stays', true, (chat) => chat.leave()),
 }
 
-/** The slash commands that begin with this text. */
-export function slashCompletions(text: string): readonly string[] {
-  if (!/^\/\w*$/.test(text)) return []
-  return Object.keys(COMMANDS)
-    .map((name) => `/${name}`)
-    .filter((name) => name.startsWith(text))
+export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS)
+
+/** The slash commands that begin with this text, with their help; the person's own last. */
+export function slashMenu(text: string, own: readonly OwnCommand[]): readonly MenuRow[] {
+  if (!/^\/[\w-]*$/.test(text)) return []
+  const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
+    return { value: `/${name}`, detail: words === '' ? says : `${words}  ${says}` }
+  })
+  const all = [...rows, ...own.map(({ name, says }) => ({ value: `/${name}`, detail: says }))]
+  return all.filter(({ value }) => value.startsWith(text))
 }
 
 export async function runSlashCommand(chat: ChatControl, text: string, busy: boolean): Promise<void> {
   const [name = '', ...words] = text.slice(1).trim().split(/\s+/)
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  const own = chat.options.own.find((each) => each.name === name)
+  if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()))
   if (!found) return noteUnknown(chat, name)
   if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Ctrl-C stops it.`)
   await found.act(chat, words, busy)
 }
 
-function noteUnknown({ view }: ChatControl, name: string): void {
-  const near = nearest(name, Object.keys(COMMANDS))
-  const all = Object.keys(COMMANDS).map((each) => `/${each}`)
+function noteUnknown({ view, options: { own } }: ChatControl, name: string): void {
+  const names = [...COMMAND_NAMES, ...own.map((each) => each.name)]
+  const near = nearest(name, names)
+  const all = names.map((each) => `/${each}`)
   view.note(
     near
       ? `There is no /${oneLine(name)}. Did you mean /${near}?`
@@ -94,16 +109,21 @@ function noteUnknown({ view }: ChatControl, name: string): void {
   )
 }
 
-function showHelp({ options: { terminal }, view }: ChatControl): void {
+function showHelp({ options: { terminal, own }, view }: ChatControl): void {
   const { dim, cyan } = terminal.out.paint
   const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
     return `  ${cyan(`/${name}`)}${dim(` ${words}`.padEnd(24 - name.length))} ${says}`
   })
   const keys = [
     '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
-    '  What you enter while it works is told to it at its next step. Ctrl-C stops it. Ctrl-D leaves.',
+    '  What you enter while it works is told to it at its next step; ↑ takes it back. Esc or Ctrl-C stops it. Ctrl-D leaves.',
+    '  @ attaches a file or a picture · ! runs a command in the sandbox · Shift-Tab changes the mode · Esc Esc goes back',
+    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-L draws anew · Ctrl-Z suspends',
   ]
-  terminal.out.say('note', rows.join('\n'))
+  const written = own.map(
+    ({ name, says }) => `  ${cyan(`/${name}`)}${' '.repeat(Math.max(1, 25 - name.length))} ${says}`,
+  )
+  terminal.out.say('note', [...rows, ...written].join('\n'))
   for (const each of keys) view.note(each)
 }
 
@@ -143,6 +163,23 @@ async function showCall({ options: { terminal, place }, view }: ChatControl, wor
   )
 }
 
+/** How many of the last calls are shown in full. */
+const EXPANDED_MAX = 20
+
+/** The last calls of the chat in full, with their arguments and results, as rows for the pager. */
+export async function expandCalls({
+  options: { terminal, place },
+  view,
+}: Pick<ChatControl, 'options' | 'view'>): Promise<readonly string[]> {
+  const { columns, paint } = terminal.out
+  const rows: string[] = []
+  for (const call of view.calls.all.slice(-EXPANDED_MAX)) {
+    const shown = unfoldCall(call, await loadCallTexts(call, place), { columns, rows: Number.POSITIVE_INFINITY })
+    rows.push(...paintRows(shown.rows, paint).flatMap((row) => row.split('\n')), '')
+  }
+  return rows
+}
+
 /**
  * The output of a command without its exit code. If the result has only the ends of the output, the stored whole is
  * read.
@@ -177,14 +214,13 @@ async function loadStoredText({ store }: ChatControl['options']['place'], hash: 
   return blob ? Buffer.from(blob.data).toString() : '(it is not kept)'
 }
 
-async function listAgents(chat: ChatControl): Promise<void> {
-  const { children, view } = chat
-  const { terminal } = chat.options
+async function chooseAgent(chat: ChatControl): Promise<void> {
   await chat.look()
-  const { paint, columns } = terminal.out
-  if (children.all.length === 0) return view.note('No agent works for this session.')
-  const lines = children.all.map((child) => childLine(child, paint, columns))
-  terminal.out.say('note', [...lines, paint.dim('  /look N shows one.')].join('\n'))
+  const { all } = chat.children
+  if (all.length === 0) return chat.view.note('No agent works for this session.')
+  const items = all.map((child) => ({ value: String(child.number), ...childTexts(child) }))
+  const chosen = await chat.options.terminal.pick({ title: 'Look at agent', items })
+  if (chosen !== null) await lookAtAgent(chat, [chosen])
 }
 
 /** How many of a child's last events are shown. */
@@ -329,26 +365,24 @@ async function showCost({ session: handle, options: { place }, view }: ChatContr
   view.note(`  ${used} · ${into} tokens in, ${out} out${dollars}`)
 }
 
-function showModel({ options: { models }, view }: ChatControl): void {
-  view.note(
-    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: ${terretCommand`interactive --model NAME`}`,
-  )
-}
-
-const MODES = {
+export const MODES = {
   plan: 'only looks',
   ask: 'asks before changes',
   auto: 'writes in this folder unasked; the rest as each tool asks',
 } as const
 
 async function chooseMode(chat: ChatControl, [wanted]: readonly string[]): Promise<void> {
+  if (chat.options.server) return chat.view.note(SERVER_MODE)
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
   if (!Object.hasOwn(MODES, wanted)) throw new CliError(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
   if ((await waitingCalls(chat)).length > 0)
     throw new CliError(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
-  chat.requestedEnd = { type: 'mode', mode: wanted }
+  chat.requestedEnd = { type: 'again', mode: wanted }
 }
+
+/** In a chat with a server. */
+export const SERVER_MODE = `  The mode is that of the server: ${terretCommand`serve --mode MODE`} sets it.`
 
 async function forkChat(chat: ChatControl): Promise<void> {
   const { session: handle, options } = chat
@@ -373,66 +407,4 @@ async function exportChat({ session: handle, view }: ChatControl, [out]: readonl
   const format = /\.(md|jsonl|json)$/.exec(out)?.[1] ?? 'folder'
   const { exportCommand: write } = await import('../commands/export-command.ts')
   await write(argsFor([handle.id], { format, out }))
-}
-
-/** Arguments to run a command of the command line. */
-function argsFor(words: readonly string[], flags: Readonly<Record<string, string>>): CommandArgs {
-  return { words, text: (flag) => flags[flag], texts: () => [], is: () => false, count: () => undefined }
-}
-
-// The chat as its commands see it.
-
-export type ChatOptions = {
-  readonly place: CommandContext
-  readonly harness: Harness
-  readonly setup: FolderSetup
-  readonly models: readonly string[]
-  /** The agent of a new session. Absent: the default agent of the folder. */
-  readonly agent?: string
-  /** How many tokens the models take; infinity if that is unknown. */
-  readonly window: number
-  readonly terminal: Terminal
-  readonly by: string
-  /** The calls of this chat so far, in all modes. */
-  readonly calls: ChatCalls
-  /** Input that was entered and not read yet, in all modes. */
-  readonly typed: string[]
-  /** Rules saved since the harness got its policy. */
-  readonly kept: KeptRule[]
-  /** Adds an input to the history. */
-  readonly remember: (text: string) => void
-}
-
-/** How a chat ended: the person left, or it continues in another mode. */
-export type ChatEnd =
-  | { readonly type: 'left'; readonly exit: number }
-  | { readonly type: 'mode'; readonly mode: string }
-
-export interface ChatControl {
-  readonly options: ChatOptions
-  readonly view: ChatView
-  /** Null until the first message. */
-  session: SessionHandle | null
-  /** Returns the session, and opens one if there is none yet. */
-  ensureSession(): Promise<SessionHandle>
-  /** How the chat ends after the current command; null: it goes on. */
-  requestedEnd: ChatEnd | null
-  /** The command that continues this session, if there is one. */
-  readonly wayBack: string | null
-  /** Shows the exact action. True if a part of it could not be shown. */
-  showPending(pending: Pending, whole?: boolean): Promise<boolean>
-  /** Returns a function that says whether exactly this action had been shown here at the time of this call. */
-  noteShown(): (pending: Pending) => boolean
-  /** Asks one question. True if the call was decided. */
-  ask(pending: Pending): Promise<boolean>
-  /** Decides exactly the action that was shown. */
-  decide(pending: Pending, allow: boolean, why?: string): Promise<void>
-  /** Continues open work and asks its questions. */
-  goOn(): Promise<void>
-  readonly children: ChildWatcher
-  /** Checks the children now. */
-  look(): Promise<void>
-  /** Goes on after a child was answered, unless the session works already. */
-  goOnIfIdle(): Promise<void>
-  leave(): void
 }

@@ -2,14 +2,8 @@
 // The decision is on disk when the command ends; `resume` continues the session.
 import type { Pending, Rule, Sessions } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
-import {
-  parseCallArgs,
-  saveAlwaysRule,
-  rememberableRule,
-  ruleText,
-  hasVoted,
-  parseReply,
-} from '../present/ask-approval.ts'
+import { parseCallArgs, hasVoted, parseReply } from '../present/ask-approval.ts'
+import { saveAlwaysRule, rememberableRule, ruleText } from '../present/always-rule.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { withoutDriving } from '../state/without-driving.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
@@ -17,7 +11,7 @@ import { pendingLines, votesText } from '../present/result-output.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { folderOf } from '../state/session-folders.ts'
 import { readHeldSession, heldLines } from '../present/held-session.ts'
-import { readPending } from '../state/read-log.ts'
+import { readPending, waitingRoots } from '../state/read-log.ts'
 import { remoteClient } from '../state/remote-server.ts'
 import { findFolderHere, withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { askPerson, isAttended, print, printJson, outputStyle, shortId, terretCommand, warn } from '../present/print.ts'
@@ -60,8 +54,8 @@ function withoutFiles({ files: _files, ...pending }: Pending): Pending {
 }
 
 async function decideOne(place: CommandContext, call: CommandArgs, allow: boolean): Promise<number> {
-  const [name = '', wanted] = call.words
-  const card = await findSession(place, name)
+  const [name, wanted] = call.words
+  const card = name === undefined ? await findOnlyWaiting(place) : await findSession(place, name)
   const held = await readHeldSession(place.store, card.session)
   if (held) {
     const showing = { folder: await folderOf(place, card.root), ...outputStyle(process.stderr) }
@@ -151,6 +145,27 @@ async function alwaysRuleFor(
   throw new CliError(EXIT.usage, why)
 }
 
+/** The session of the only call in this folder that waits for an approval. */
+async function findOnlyWaiting(place: CommandContext): Promise<Card> {
+  const roots = await waitingRoots(place, false)
+  const all = (await Promise.all(roots.map((root) => readPending(place.store, root)))).flat()
+  const [only, ...others] = all.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
+  const card = only && (await place.store.card(only.sessionId))
+  if (!only || !card) {
+    const why = all.length === 0 ? '' : ` \`${terretCommand`pending`}\` shows what else waits for you.`
+    throw new CliError(EXIT.conflict, `No call of this folder waits for an approval.${why}`)
+  }
+  if (others.length === 0) return card
+  throw severalWait([only, ...others])
+}
+
+function severalWait(found: readonly Pending[]): CliError {
+  const names = found.map(
+    ({ sessionId, callId, tool }) => `${shortId(sessionId)} ${shownId(callId)} (${oneLine(tool)})`,
+  )
+  return new CliError(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
+}
+
 /** The named call, or the only pending one. */
 async function findPendingCall(
   { store }: CommandContext,
@@ -162,12 +177,7 @@ async function findPendingCall(
   const found = wanted === undefined ? here : here.filter(({ callId }) => callId === wanted)
   const [only] = found
   if (only && found.length === 1) return only
-  if (found.length > 1) {
-    const names = found.map(
-      ({ sessionId, callId, tool }) => `${shortId(sessionId)} ${shownId(callId)} (${oneLine(tool)})`,
-    )
-    throw new CliError(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
-  }
+  if (found.length > 1) throw severalWait(found)
   if (wanted === undefined)
     throw new CliError(
       EXIT.conflict,

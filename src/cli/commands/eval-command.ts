@@ -7,12 +7,13 @@ import type { CommandArgs } from '../args.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { describeError, EXIT, CliError } from '../exit.ts'
 import { print, printJson, terretCommand, useDataFolder, warn } from '../present/print.ts'
-import { findHome, type Home, makeHome, realFolder } from '../state/cli-home.ts'
+import { findHome, type Home, makeHome } from '../state/cli-home.ts'
 import { type CommandContext, findSession, withStoreToRead } from '../state/command-context.ts'
 import { readCommandSetup } from '../state/drive-session.ts'
 import { openStoreFile } from '../state/store-location.ts'
 import { addCaseToFile, openSuiteFile, writeRecording } from '../state/suite-files.ts'
 import { withoutDriving } from '../state/without-driving.ts'
+import { workspaceFolder } from '../state/workspace.ts'
 
 const USAGE = 'Usage: terret eval run FILE, terret eval add FILE ID, or terret eval compare BEFORE AFTER.'
 const EXITS: Readonly<Record<SuiteStatus, number>> = {
@@ -67,7 +68,7 @@ async function withTrials<T>(act: (place: CommandContext) => Promise<T>): Promis
   const at = { type: 'file', shown: file, file, seen: join(folder, 'store.json') } as const
   const store = await openStoreFile(at)
   try {
-    return await act({ home, folder: realFolder(process.cwd()), store, at })
+    return await act({ home, folder: workspaceFolder(), store, at })
   } finally {
     await store.close()
   }

@@ -36,6 +36,7 @@ const EVENT_TYPES: Readonly<Record<Event['type'], true>> = {
   'user.tool_confirmation': true,
   'user.custom_tool_result': true,
   'user.interrupt': true,
+  'user.withdraw': true,
   'user.schedule': true,
   'user.unschedule': true,
   'session.created': true,

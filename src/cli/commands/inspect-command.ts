@@ -100,7 +100,7 @@ async function showSession(call: CommandArgs, place: CommandContext, card: Card)
   for (const each of pending) print(...(await pendingLines(each, showing)), decideHint(each))
   if (!workflow && text.trim() !== '') {
     print('')
-    printModelText(text.trim())
+    await printModelText(text.trim())
     if (cut) print(`! ${ANSWER_CUT}`)
   }
   return EXIT.ok

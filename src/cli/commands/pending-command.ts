@@ -2,10 +2,10 @@
 import type { CommandArgs } from '../args.ts'
 import { pendingLines, decideHint } from '../present/result-output.ts'
 import { EXIT } from '../exit.ts'
-import { folderOf, sessionIdsIn } from '../state/session-folders.ts'
+import { folderOf } from '../state/session-folders.ts'
 import { readHeldSession, heldLines } from '../present/held-session.ts'
-import { readPending, findWaitingRoots } from '../state/read-log.ts'
-import { hasStore, withStoreToRead, type CommandContext, findSession } from '../state/command-context.ts'
+import { readPending, waitingRoots } from '../state/read-log.ts'
+import { hasStore, withStoreToRead, findSession } from '../state/command-context.ts'
 import { print, printJson, outputStyle, warn } from '../present/print.ts'
 
 export async function pendingCommand(call: CommandArgs): Promise<number> {
@@ -38,13 +38,4 @@ export async function pendingCommand(call: CommandArgs): Promise<number> {
 function reportNothing(call: CommandArgs): number {
   if (!call.is('json')) warn('Nothing waits for you here.')
   return EXIT.ok
-}
-
-/**
- * The roots of all sessions that wait: of this folder, or of all folders. A remote server does not know this folder, so
- * there it is always all.
- */
-async function waitingRoots(place: CommandContext, all: boolean): Promise<readonly string[]> {
-  const here = all || place.at === null ? null : await sessionIdsIn(place)
-  return (await findWaitingRoots(place.store)).filter((root) => here === null || here.has(root))
 }

@@ -4,6 +4,7 @@ import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { EXIT, CliError } from '../exit.ts'
+import { withOutputFormat } from '../present/output-format.ts'
 import { remoteClient } from '../state/remote-server.ts'
 import { readAllEvents, foldAll } from '../state/read-log.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
@@ -11,7 +12,8 @@ import { shortId, terretCommand } from '../present/print.ts'
 import { readCommandSetup, driveAndReport } from '../state/drive-session.ts'
 import { isWorkflowAgent } from '../state/workflow-agents.ts'
 
-export function resumeCommand(call: CommandArgs): Promise<number> {
+export function resumeCommand(given: CommandArgs): Promise<number> {
+  const call = withOutputFormat(given)
   const [name = '', ...words] = call.words
   return withStore(async (place) => {
     const card = await findSession(place, name)

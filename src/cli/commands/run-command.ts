@@ -3,11 +3,13 @@ import type { Harness } from '../../index.ts'
 import type { CommandArgs } from '../args.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { remoteClient } from '../state/remote-server.ts'
+import { withOutputFormat } from '../present/output-format.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
 import { chosenAgent, readCommandSetup, driveAndReport } from '../state/drive-session.ts'
 
-export async function runCommand(call: CommandArgs): Promise<number> {
+export async function runCommand(given: CommandArgs): Promise<number> {
+  const call = withOutputFormat(given)
   const goesOn = call.is('continue')
   if (!goesOn && call.text('session') !== undefined)
     throw new CliError(EXIT.usage, '--session goes with --continue: terret run --continue --session ID TASK')
@@ -57,8 +59,8 @@ async function outcomeOf(call: CommandArgs) {
 }
 
 async function continueSession(place: CommandContext, call: CommandArgs, input: string): Promise<number> {
-  const { session: id, agent } = await findSession(place, call.text('session') ?? 'latest')
+  const { session: id, agent, seq: after } = await findSession(place, call.text('session') ?? 'latest')
   const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
   const open = (harness: Harness) => harness.session(id, { stored: true })
-  return driveAndReport(place, call, { setup, agent, open, input, outcome: await outcomeOf(call) })
+  return driveAndReport(place, call, { setup, agent, open, input, after, outcome: await outcomeOf(call) })
 }

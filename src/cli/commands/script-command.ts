@@ -6,13 +6,14 @@ import type { CommandArgs } from '../args.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { print, printJson, shortId, terretCommand, warn } from '../present/print.ts'
-import { findHome, realFolder } from '../state/cli-home.ts'
+import { findHome } from '../state/cli-home.ts'
 import { withStore } from '../state/command-context.ts'
 import { driveAndReport, readCommandSetup } from '../state/drive-session.ts'
 import { SCRIPT } from '../../view/script-cell.ts'
 import { scriptFolders } from '../state/folder-scripts.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { isTrusted } from '../state/trusted-folders.ts'
+import { workspaceFolder } from '../state/workspace.ts'
 
 const USAGE = 'Usage: terret script list, terret script show NAME, or terret script run NAME'
 
@@ -35,7 +36,7 @@ export async function scriptCommand(call: CommandArgs): Promise<number> {
 }
 
 function foldersHere(): readonly string[] {
-  const [home, folder] = [findHome(), realFolder(process.cwd())]
+  const [home, folder] = [findHome(), workspaceFolder()]
   return scriptFolders({ home, folder, trusted: isTrusted(home, folder) })
 }
 

@@ -8,6 +8,7 @@ import { oneLine } from '../../view/clean.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { realFolder } from '../state/cli-home.ts'
+import { startFolder } from '../state/workspace.ts'
 import { withStore, type CommandContext } from '../state/command-context.ts'
 import { shortId, warn } from '../present/print.ts'
 import { readCommandSetup, driveAndReport } from '../state/drive-session.ts'
@@ -68,8 +69,9 @@ function workflowFor(models: readonly string[]): WorkflowName {
 
 /** Relative to the session's folder if the path is inside, so that the folder can be moved. */
 function relativeInside(folder: string, path: string): string {
-  const near = relative(folder, resolve(folder, path))
-  return near === '' ? '.' : near.startsWith('..') || isAbsolute(near) ? resolve(folder, path) : near
+  const whole = resolve(startFolder(folder), path)
+  const near = relative(folder, whole)
+  return near === '' ? '.' : near.startsWith('..') || isAbsolute(near) ? whole : near
 }
 
 /** A file name made from the topic. */

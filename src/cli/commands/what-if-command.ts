@@ -34,7 +34,7 @@ export function whatIfCommand(call: CommandArgs): Promise<number> {
       const out = call.text('out')
       if (out !== undefined) writeFileSync(out, portableText((await archiveOf(tried.store, session)).records))
       if (call.is('json')) printJson(jsonOf(tried, call))
-      else printTried(tried, call)
+      else await printTried(tried, call)
       return exitOf(tried)
     } finally {
       await own.close()
@@ -106,9 +106,9 @@ function jsonOf(tried: WhatIf, call: CommandArgs): object {
 
 const LINE_CHARS = 160
 
-function printTried(tried: WhatIf, call: CommandArgs): void {
+async function printTried(tried: WhatIf, call: CommandArgs): Promise<void> {
   for (const line of linesOf(tried)) print(line)
-  if (tried.text !== '') printModelText(`\n${tried.text}`)
+  if (tried.text !== '') await printModelText(`\n${tried.text}`)
   const name = call.text('case')
   if (name !== undefined) printRaw(safeJson(tried.toCase(name)))
 }

@@ -15,7 +15,7 @@ import {
   readFlow,
 } from '../state/workflow-files.ts'
 import { cardsInFolder, startSessionIn } from '../state/session-folders.ts'
-import { findHome, realFolder } from '../state/cli-home.ts'
+import { findHome } from '../state/cli-home.ts'
 import { withStore, withStoreToRead } from '../state/command-context.ts'
 import { print, printJson, shortId, warn } from '../present/print.ts'
 import { readCommandSetup, driveAndReport } from '../state/drive-session.ts'
@@ -23,6 +23,7 @@ import { builtInGraphs, isWorkflowAgent } from '../state/workflow-agents.ts'
 import { removeInvisible } from '../../view/invisible.ts'
 import { isObject, parseJson } from '../../view/untrusted-json.ts'
 import { usdText } from '../../view/usd.ts'
+import { workspaceFolder } from '../state/workspace.ts'
 
 const FORMATS = ['mermaid', 'json'] as const
 
@@ -39,7 +40,7 @@ export async function workflowCommand(call: CommandArgs): Promise<number> {
 }
 
 function flowsHere(): Flows {
-  const flows = flowFiles(findHome(), realFolder(process.cwd()))
+  const flows = flowFiles(findHome(), workspaceFolder())
   for (const note of flows.notes) warn(clean(note))
   return flows
 }
@@ -59,7 +60,7 @@ async function drawWorkflows(call: CommandArgs, name: string | undefined): Promi
 }
 
 async function chooseGraphs(name: string | undefined): Promise<readonly Graph[]> {
-  const builtIn = await builtInGraphs(process.cwd())
+  const builtIn = await builtInGraphs(workspaceFolder())
   if (name === undefined) return builtIn
   const found = builtIn.filter((graph) => graph.name === name)
   if (found.length > 0) return found
@@ -71,7 +72,7 @@ type WorkflowRow = { readonly name: string; readonly kind: string; readonly from
 
 /** The row of a file that cannot be used has the reason. */
 async function listWorkflows(call: CommandArgs): Promise<number> {
-  const builtIn = (await builtInGraphs(process.cwd())).map(({ name }): WorkflowRow => {
+  const builtIn = (await builtInGraphs(workspaceFolder())).map(({ name }): WorkflowRow => {
     return { name, kind: 'report', from: 'built in', says: 'a report from a folder of documents; see `terret start`' }
   })
   const rows = [...builtIn, ...(await Promise.all(flowsHere().files.map(workflowRow)))]
@@ -93,7 +94,7 @@ async function workflowRow(from: FlowFile): Promise<WorkflowRow> {
 }
 
 async function runWorkflow(call: CommandArgs, name: string, input: string): Promise<number> {
-  const builtIn = (await builtInGraphs(process.cwd())).map((graph) => graph.name)
+  const builtIn = (await builtInGraphs(workspaceFolder())).map((graph) => graph.name)
   const flows = flowsHere()
   if (builtIn.includes(name) && !flows.files.some(({ id }) => id === name))
     throw new CliError(EXIT.usage, `The workflow "${name}" is run by: terret start TOPIC --documents DIR`)

@@ -4,13 +4,13 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type DiskSpace, diskTrouble } from '../state/disk-space.ts'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Card, Model, ModelFailure, Reply, Request, Store, StoreHealth } from '../../kernel/index.ts'
+import type { Card, ModelFailure, Store, StoreHealth } from '../../kernel/index.ts'
 import { endpointsOf, modelsFor, routesFor } from '../state/folder-agent.ts'
 import type { CommandArgs } from '../args.ts'
 import { oneLine, shownId } from '../../view/clean.ts'
 import type { McpEntry } from '../state/config.ts'
 import { EXIT, exitForError } from '../exit.ts'
-import { findHome, makeHome, realFolder } from '../state/cli-home.ts'
+import { findHome, makeHome } from '../state/cli-home.ts'
 import { hasStoreFile, prepareHome, locateStore, withStoreToRead, findSession } from '../state/command-context.ts'
 import { print, printJson, terretCommand } from '../present/print.ts'
 import { timerClock, makeServer, toolNamesText, tryConnection } from '../state/mcp-servers.ts'
@@ -22,6 +22,8 @@ import { parseArgs } from 'node:util'
 import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
+import { callModelOnce } from './try-model.ts'
+import { workspaceFolder } from '../state/workspace.ts'
 
 type FindingStatus = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: FindingStatus; readonly detail: string }
@@ -167,7 +169,7 @@ async function sandboxFinding(): Promise<Finding> {
     import('../../tools/shell/sandbox.ts'),
     import('../../tools/shell/sandbox-check.ts'),
   ])
-  const found = findSandbox(realFolder(process.cwd()))
+  const found = findSandbox(workspaceFolder())
   if (found.type === 'none') return { what, status: 'missing', detail: `${found.reason}; bash asks for every command` }
   const verdict = await testSandboxAnew(found.path, timerClock)
   if (verdict.type === 'sound') return { what, status: 'ok', detail: found.path }
@@ -266,7 +268,7 @@ async function modelFinding(setup: FolderSetup, name: string): Promise<Finding> 
     const [model] = await modelsFor(setup, { models: [name] })
     if (!model) throw new Error('There is no model.')
     if (model.name === 'offline') return { what, status: 'mock', detail: 'answers by fixed rules, without a network' }
-    const [answer, offer] = await Promise.all([callModelOnce(model), offeredModels(setup, name)])
+    const [answer, offer] = await Promise.all([callModelOnce(model, 'doctor'), offeredModels(setup, name)])
     if (answer.type === 'reply')
       return { what, status: 'ok', detail: [...countText(offer), ...(await windowText(setup, name, offer))].join('; ') }
     const status = findingStatus(answer)
@@ -316,23 +318,6 @@ function nearestModelText(name: string, offer: readonly HostModel[]): string {
   )
   const meant = near === null ? '' : ` Did you mean ${host}:${near}?`
   return `${meant} ${terretCommand`models ${host}`} lists what it offers: ${offer.length} models.`
-}
-
-const CALL_MS = 30_000
-
-function callModelOnce(model: Model): Promise<Reply | ModelFailure> {
-  const signal = AbortSignal.timeout(CALL_MS)
-  const sleep = (ms: number): Promise<void> => new Promise((resolve) => void timerClock.timer(ms, resolve))
-  const request: Request = {
-    session: 'doctor',
-    seq: 1,
-    instructions: 'Answer with one word.',
-    tools: [],
-    allow: 'all',
-    boost: false,
-    messages: [{ role: 'user', seq: 1, parts: [{ type: 'text', text: 'Say ok.' }] }],
-  }
-  return model.call(request, { signal, emit: () => {}, sleep, clock: timerClock })
 }
 
 /** Distinguishes an unknown model from a host that does not answer or refuses the key. */

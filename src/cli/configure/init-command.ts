@@ -2,11 +2,14 @@
 import { existsSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CommandArgs } from '../args.ts'
+import { canPick } from '../chat/pick-once.ts'
+import type { ChosenModel } from './choose-model.ts'
 import { clean } from '../../view/clean.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/make-folder.ts'
 import { refuseEmpty } from '../state/config.ts'
-import { findHome, makeHome, replaceFile } from '../state/cli-home.ts'
+import { findHome, type Home, makeHome, replaceFile } from '../state/cli-home.ts'
+import { readUserEnvironment } from '../state/folder-setup.ts'
 import { findTroubleHere } from '../state/own-folders.ts'
 import { fileErrorCode, isOutOfRoom, readPlainFile } from '../state/plain-file.ts'
 import { askPerson, isAttended, print, printJson, terretCommand, warn } from '../present/print.ts'
@@ -16,7 +19,6 @@ const MODEL = 'anthropic:claude-sonnet-4-5'
 export async function initCommand(call: CommandArgs): Promise<number> {
   const home = findHome()
   const file = join(home.config, 'config.json')
-  const model = call.text('model') ?? MODEL
   const made = !existsSync(file)
   if (!made) refuseEmpty(file, readPlainFile(file) ?? '')
   if (!made && call.text('model') !== undefined)
@@ -26,18 +28,31 @@ export async function initCommand(call: CommandArgs): Promise<number> {
       EXIT.config,
       `${file} exists already and was not changed. Edit "context.compaction.windowTokens" in it by hand.`,
     )
-  const { keys, isWindowFound } = await lookUpModel(model)
+  const chosen = made && asksPerson(call) ? await askForModel(home) : undefined
+  if (chosen === null) {
+    warn('Nothing was written.')
+    return EXIT.interrupted
+  }
+  const model = chosen?.name ?? call.text('model') ?? MODEL
+  const { keys, ...found } = await lookUpModel(model)
+  const isWindowFound = found.isWindowFound || chosen?.contextTokens !== undefined
   const window =
-    call.count('window', 1) ?? (made && !isWindowFound && !call.is('json') ? await askForWindow(model) : undefined)
+    call.count('window', 1) ??
+    (found.isWindowFound ? undefined : chosen?.contextTokens) ??
+    (made && !isWindowFound && !call.is('json') ? await askForWindow(model) : undefined)
   makeHome(home)
+  const named = chosen?.endpoints ? { endpoints: chosen.endpoints } : {}
   const context = window === undefined ? {} : { context: { compaction: { windowTokens: window } } }
-  if (made) writeConfig(home.config, file, { model, mode: 'ask', ...context })
+  if (made) writeConfig(home.config, file, { model, mode: 'ask', bash: true, ...context, ...named })
   const env = join(home.config, '.env')
   const unknown = made && !isWindowFound && window === undefined
   if (call.is('json')) printJson({ config: file, made, env, home: home.folder, keys, windowKnown: !unknown })
   else {
     print(made ? `Wrote ${clean(file)}.` : `${clean(file)} is there already, and is left as it is.`)
-    if (keys.length > 0) print(`The key goes into the environment, or as a line into ${clean(env)}: ${keys[0] ?? ''}=…`)
+    if (made && chosen === undefined && call.text('model') === undefined)
+      print(`It names ${model}. Another one: ${terretCommand`model PROVIDER:MODEL`}`)
+    if (keys.length > 0 && !chosen)
+      print(`The key goes into the environment, or as a line into ${clean(env)}: ${keys[0] ?? ''}=…`)
     if (unknown)
       print(`How many tokens ${clean(model)} takes is not known: set "context.compaction.windowTokens" in that file.`)
     const trouble = findTroubleHere()
@@ -46,6 +61,16 @@ export async function initCommand(call: CommandArgs): Promise<number> {
     )
   }
   return EXIT.ok
+}
+
+/** True if a person is at the terminal who has not said which model. */
+function asksPerson(call: CommandArgs): boolean {
+  return call.text('model') === undefined && !call.is('json') && canPick()
+}
+
+async function askForModel(home: Home): Promise<ChosenModel | null> {
+  const { chooseModel } = await import('./choose-model.ts')
+  return chooseModel(await readUserEnvironment(home))
 }
 
 type ModelFacts = { readonly keys: readonly string[]; readonly isWindowFound: boolean }
@@ -75,7 +100,8 @@ async function askForWindow(model: string): Promise<number | undefined> {
   }
 }
 
-function writeConfig(folder: string, file: string, config: object): void {
+/** Replaces the file whole, so that a process that reads it never sees a part. */
+export function writeConfig(folder: string, file: string, config: object): void {
   const hadFolder = existsSync(folder)
   try {
     makeFolder(folder)

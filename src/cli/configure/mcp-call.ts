@@ -1,16 +1,15 @@
 // `terret mcp call`: one call of one tool of an MCP server, by the person at the terminal. No session and no log has
 // it.
-import { hash } from 'node:crypto'
 import { judgeCall, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { executeTool } from '../../tools/core/run-tool.ts'
-import type { ToolContext } from '../../tools/core/tool.ts'
 import type { CommandArgs } from '../args.ts'
 import { approvalForCall } from '../state/folder-agent.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { makeHome } from '../state/cli-home.ts'
-import { printJson, printModelText } from '../present/print.ts'
-import { timerClock, listServerTools, findServer } from '../state/mcp-servers.ts'
+import { printJson, printQuoted } from '../present/print.ts'
+import { listServerTools, findServer } from '../state/mcp-servers.ts'
+import { standaloneContext } from '../state/standalone-context.ts'
 import { readSetupHere } from '../state/folder-setup.ts'
 
 export async function callToolOnce(
@@ -32,16 +31,17 @@ export async function callToolOnce(
     const asked = approval === 'never' ? approval : 'auto'
     const judged = await judgeCall(setup.policy, { tool: tool.name, args, effect: tool.effect, approval: asked })
     if (judged.type === 'deny') throw new CliError(EXIT.failed, judged.reason)
-    const done = await executeTool(tool, args, standaloneContext())
+    const done = await executeTool(tool, args, standaloneContext('mcp-call', AbortSignal.timeout(CALL_MS)))
     const { ok, content, metadata } = done.type === 'undecided' ? UNDECIDED : done.output
     if (call.is('json')) printJson({ tool: tool.name, ok, content, metadata })
-    else printModelText(content)
+    else printQuoted(content)
     return ok ? EXIT.ok : EXIT.failed
   } finally {
     await server.close()
   }
 }
 
+const CALL_MS = 300_000
 const UNDECIDED = { ok: false, content: '', metadata: {} }
 
 function missingToolText(server: string, tool: string, tools: readonly Tool[], warnings: readonly string[]): string {
@@ -57,34 +57,3 @@ function parseToolArgs(text: string): Json {
   } catch {}
   throw new CliError(EXIT.usage, 'The arguments must be one JSON object, such as \'{"path": "a.txt"}\'.')
 }
-
-/** The context of a tool outside of any session: texts are kept until the command ends, and no model can be asked. */
-function standaloneContext(): ToolContext {
-  const kept = new Map<string, string>()
-  const none = (): never => {
-    throw new CliError(EXIT.usage, 'This tool needs a session. Ask an agent to call it.')
-  }
-  return {
-    session: 'mcp-call',
-    call: '1.0',
-    key: 'mcp-call:1.0',
-    approved: true,
-    signal: AbortSignal.timeout(CALL_MS),
-    metadata: {},
-    deps: undefined,
-    clock: timerClock,
-    keep: (data, media = 'text/plain') => {
-      const key = hash('sha256', data)
-      if (typeof data === 'string') kept.set(key, data)
-      return { type: 'blob', hash: key, bytes: Buffer.byteLength(data), media }
-    },
-    recall: (key) => Promise.resolve(kept.get(key) ?? null),
-    tell: () => {},
-    redact: (text) => text,
-    askModel: none,
-    secret: none,
-    reveal: (text) => text,
-  }
-}
-
-const CALL_MS = 300_000

@@ -24,14 +24,14 @@ export async function policyCommand(call: CommandArgs): Promise<number> {
   return testCall(call, setup, await findOfferedTool(setup, word), parseArgsJson(args ?? '{}'))
 }
 
-function forgetKeptRule(call: CommandArgs, { home, folder }: FolderSetup, word: string): number {
+export function forgetKeptRule(call: CommandArgs, { home, folder }: FolderSetup, word: string): number {
   const { rule } = forgetRule(home, folder, Number(word))
   if (call.is('json')) printJson({ folder, forgotten: rule })
   else print(`Forgotten: ${oneLine(describeRule(rule), 600)}`)
   return EXIT.ok
 }
 
-async function showPolicy(call: CommandArgs, setup: FolderSetup): Promise<number> {
+export async function showPolicy(call: CommandArgs, setup: FolderSetup): Promise<number> {
   const { mode, policy: rules, kept, settings, trusted, notes, folder } = setup
   const { bash, mcp, approvals: { environment } = {} } = settings
   const tools = (await offeredTools(setup)).map(({ name }) => name)

@@ -7,6 +7,7 @@ import { EXIT } from '../exit.ts'
 import { type Home, findHome, realFolder } from '../state/cli-home.ts'
 import { print, printJson, terretCommand, warn } from '../present/print.ts'
 import { distrustFolder, isTrusted, trustedFolders, trustFolder } from '../state/trusted-folders.ts'
+import { workspaceFolder } from '../state/workspace.ts'
 
 export async function trustCommand(call: CommandArgs): Promise<number> {
   const home = findHome()
@@ -21,7 +22,7 @@ export async function trustCommand(call: CommandArgs): Promise<number> {
     return EXIT.ok
   }
   const remove = call.is('remove')
-  const folder = folderMeant(home, call.words[0] ?? process.cwd(), remove)
+  const folder = folderMeant(home, call.words[0] ?? workspaceFolder(), remove)
   if (remove) distrustFolder(home, folder)
   else trustFolder(home, folder)
   if (call.is('json')) printJson({ folder, trusted: !remove })

@@ -4,7 +4,7 @@
 import type { Pending } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import type { FileChange, Preview } from '../../tools/files/preview-call.ts'
-import { breakText, type Paint, widthOf } from './terminal-text.ts'
+import { breakText, type Paint, type TextSpan, widthOf } from './terminal-text.ts'
 import { showEndBlanks, exposedLine, oneLine, safeJson, shownLine } from '../../view/clean.ts'
 import { argChanges } from '../../view/argument-changes.ts'
 import { isObject } from '../../view/untrusted-json.ts'
@@ -31,6 +31,8 @@ export type PreviewRow = {
   readonly blank?: boolean
   /** The number of characters before the shown part of the first text. */
   readonly lead?: number
+  /** What differs from the line that it replaces, or that replaces it: a part of the first text. */
+  readonly changed?: TextSpan
 }
 
 export type DrawnPreview = {
@@ -102,7 +104,79 @@ function fileRows({ path, lines }: FileChange, { columns }: DrawSize): readonly 
     const shown = exposed ? exposedLine(text) : mark === ' ' ? shownLine(text) : showEndBlanks(shownLine(text))
     return { ...rowOf(`${MARGIN}${mark}${shown}`, TONES[mark], place, columns), blank: isBlank(text) }
   })
-  return [rowOf(`  ${oneLine(path, 300)}`, 'head', oneLine(path), columns), ...foldBlankRows(rows, columns)]
+  const head = rowOf(`  ${oneLine(path, 300)}`, 'head', oneLine(path), columns)
+  return [head, ...foldBlankRows(markWords(rows, columns), columns)]
+}
+
+/** A change that was made, from the text of its diff. */
+export function diffPreview(diff: string, room: DrawSize): Omit<DrawnPreview, 'sum'> {
+  const lines = diff.split('\n').filter((line) => /^[-+ @\\]/.test(line) && !/^(?:\+\+\+|---) /.test(line))
+  const rows = lines.map((line): PreviewRow => {
+    const mark = line.slice(0, 1)
+    const tone = mark === '@' ? 'head' : (TONES[mark as ' '] ?? 'same')
+    const text = shownLine(line.slice(1))
+    const shown = tone === 'same' || tone === 'head' ? text : showEndBlanks(text)
+    return { ...rowOf(`${MARGIN}${shownLine(mark)}${shown}`, tone, '', room.columns), blank: isBlank(line.slice(1)) }
+  })
+  return clipRows(foldBlankRows(markWords(rows, room.columns), room.columns), room)
+}
+
+/** Finds the words that changed, where as many lines were added as were removed before them. */
+function markWords(rows: readonly PreviewRow[], columns: number): readonly PreviewRow[] {
+  // A file gets the lines as they are.
+  if (!Number.isFinite(columns)) return rows
+  const marked = [...rows]
+  for (let start = 0; start < rows.length; ) {
+    const removed = runOf(rows, start, 'removed')
+    const added = runOf(rows, start + removed, 'added')
+    for (let i = start; removed === added && i < start + removed; i += 1) {
+      const [before, after] = [rows[i], rows[i + removed]]
+      const spans = before && after ? changedWords(before, after, columns) : null
+      if (!before || !after || !spans) continue
+      marked[i] = { ...before, changed: spans[0] }
+      marked[i + removed] = { ...after, changed: spans[1] }
+    }
+    start += Math.max(1, removed + added)
+  }
+  return marked
+}
+
+function runOf(rows: readonly PreviewRow[], start: number, tone: Tone): number {
+  let end = start
+  while (rows[end]?.tone === tone) end += 1
+  return end - start
+}
+
+/** Lines that have less in common are two lines, and not one that was changed. */
+const COMMON_SHARE = 0.3
+
+/** Null if the lines are wrapped, have no room for marks, or have little in common. */
+function changedWords(
+  before: PreviewRow,
+  after: PreviewRow,
+  columns: number,
+): readonly [before: TextSpan, after: TextSpan] | null {
+  const [a = '', b = ''] = [before.texts[0], after.texts[0]]
+  const hasRoom = [before, after].every(({ texts }) => texts.length === 1 && widthOf(texts[0] ?? '') + 2 <= columns)
+  if (!hasRoom) return null
+  const lead = MARGIN.length + 1
+  const words = (text: string): readonly string[] =>
+    text.slice(lead).match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]+/gu) ?? []
+  const [olds, news] = [words(a), words(b)]
+  const most = Math.min(olds.length, news.length)
+  let head = 0
+  while (head < most && olds[head] === news[head]) head += 1
+  let tail = 0
+  while (tail < most - head && olds.at(-1 - tail) === news.at(-1 - tail)) tail += 1
+  const length = (some: readonly string[]): number => some.reduce((sum, word) => sum + word.length, 0)
+  const from = lead + length(olds.slice(0, head))
+  const end = length(tail === 0 ? [] : olds.slice(-tail))
+  const common = from - lead + end
+  if (common < Math.max(a.length, b.length) * COMMON_SHARE) return null
+  return [
+    { from, to: a.length - end },
+    { from, to: b.length - end },
+  ]
 }
 
 const TONES = { ' ': 'same', '+': 'added', '-': 'removed', '\\': 'added' } as const
@@ -251,7 +325,16 @@ export function paintRows(rows: readonly PreviewRow[], paint: Paint): readonly s
     warning: paint.yellow,
     aside: paint.yellow,
   }
-  return rows.flatMap(({ texts, tone }) => texts.map(colours[tone] ?? ((text) => text)))
+  return rows.flatMap(({ texts, tone, changed }) => {
+    const colour = colours[tone] ?? ((text: string) => text)
+    const [first = ''] = texts
+    if (!changed || changed.from >= changed.to) return texts.map(colour)
+    const { from, to } = changed
+    const part = first.slice(from, to)
+    // Without colours brackets say which words changed.
+    const shown = paint.bold(part) === part ? `[${part}]` : paint.bold(colour(part))
+    return [`${colour(first.slice(0, from))}${shown}${colour(first.slice(to))}`]
+  })
 }
 
 /** The warning before a question if a part is hidden. */

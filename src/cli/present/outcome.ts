@@ -134,15 +134,24 @@ function linesText(lines: number): string {
   return `${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}`
 }
 
+/** The line below the text of a file, which says what was read, is not one of the file. */
+const READ_END = /\n\(lines \d+ to \d+ of \d+; [^\n]*\)$/
+
 function sizeText(content: string | BlobRef): string {
-  return typeof content === 'string' ? linesText(lineCount(content)) : `${content.bytes} bytes`
+  return typeof content === 'string' ? linesText(lineCount(content.replace(READ_END, ''))) : `${content.bytes} bytes`
 }
 
-/** How many lines a write or an edit added and removed, from the diff in its result. */
-function changeText({ content, metadata }: ToolResult): string {
+/** How many lines a write or an edit added and removed. */
+function changeText(result: ToolResult): string {
+  const diff = diffOf(result)
+  return diff === '' ? '' : linesChanged(diff)
+}
+
+/** The text with the diff of a write or an edit; empty for all others. */
+export function diffOf({ content, metadata }: Pick<ToolResult, 'content' | 'metadata'>): string {
   const { diff, results } = fieldsOf(metadata) ?? {}
-  const text = typeof diff === 'string' ? diff : Array.isArray(results) && typeof content === 'string' ? content : ''
-  return text === '' ? '' : linesChanged(text)
+  if (typeof diff === 'string') return diff
+  return Array.isArray(results) && typeof content === 'string' ? content : ''
 }
 
 function linesChanged(diff: string): string {
@@ -211,6 +220,14 @@ export function noteText(note: NoteEvent): string {
 /** True for a note that only marks how far an extraction has read. A failed extraction is reported beside the run. */
 export function isExtractionMark(note: NoteEvent): boolean {
   return parseLearning(note)['extracted'] !== undefined
+}
+
+/** The first words of the note about the place and the time of a run. */
+export const TODAY = 'Today is '
+
+/** True for the note about the place and the time. The person knows both, and `history` shows it. */
+export function isProjectNote({ kind, text }: NoteEvent): boolean {
+  return kind === 'context' && text.startsWith(TODAY)
 }
 
 function parseLearning({ kind, text }: NoteEvent): JsonObject {

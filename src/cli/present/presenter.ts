@@ -6,9 +6,10 @@ import type { Json } from '../../kernel/index.ts'
 import { CHANGED } from '../../context/summary.ts'
 import { oneLine, shownRow } from '../../view/clean.ts'
 import { outageText } from './outage.ts'
-import { decisionText, isExtractionMark, isStoppedFailure, noteText } from './outcome.ts'
+import { decisionText, isExtractionMark, isProjectNote, isStoppedFailure, noteText } from './outcome.ts'
 import type { RedrawnPart, Surface } from './screen.ts'
 import { fitLines } from './terminal-text.ts'
+import { modelText } from './markdown-stream.ts'
 
 export type StreamEventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 export type LoggedEvent = Exclude<StreamEvent, { type: 'delta' }>
@@ -91,7 +92,7 @@ export class Presenter {
           this.aside(decisionText(event, this.#asked.get(`${event.session} ${event.call}`)))
         return
       case 'note.added':
-        if (isExtractionMark(event)) return
+        if (isExtractionMark(event) || isProjectNote(event)) return
         return this.aside(`note: ${oneLine(changesOnly(noteText(event)), this.#form.wording.noteCharsMax)}`)
       default:
         return this.#form.other(event)
@@ -129,6 +130,13 @@ export class Presenter {
   /** Writes a permanent line. */
   line(text: string): void {
     this.out.say('call', this.out.paint.dim(this.#fitted(text)))
+  }
+
+  /** Writes a whole text of a model. That of a child is indented. */
+  speak(text: string): void {
+    const { style } = this.out
+    const rows = modelText(text.trim(), { ...style, columns: style.columns - this.#depth.length })
+    this.out.say('model', rows.replace(/^/gm, this.#depth))
   }
 
   #fitted(text: string): string {

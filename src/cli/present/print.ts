@@ -1,7 +1,7 @@
 // Writes lines: answers to standard output, everything else to standard error. It also asks the one question of a
 // command.
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
-import { fitLines, type Paint, createPaint, modelText, cleanModelText } from './terminal-text.ts'
+import { fitLines, type Paint, createPaint, cleanModelText } from './terminal-text.ts'
 import { clean, safeJson, shownId, shownRow } from '../../view/clean.ts'
 import { shellCommandWith, shellWord } from '../../view/shell-command.ts'
 import { quoteText, type DrawSize } from './call-preview.ts'
@@ -17,17 +17,37 @@ export function print(...rows: readonly string[]): void {
 
 /** Prints text unchanged, for other programs. */
 export function printRaw(text: string): void {
-  process.stdout.write(`${text}\n`)
+  if (collected) collected.push(...text.split('\n'))
+  else process.stdout.write(`${text}\n`)
+}
+
+/** The lines of a command that a chat runs; null while they go to standard output. */
+let collected: string[] | null = null
+
+/** Returns the lines that a command prints, in place of writing them. */
+export async function collectPrinted(act: () => Promise<unknown>): Promise<readonly string[]> {
+  const rows: string[] = []
+  collected = rows
+  try {
+    await act()
+    return rows
+  } finally {
+    collected = null
+  }
 }
 
 export function printJson(value: unknown): void {
   printRaw(safeJson(value))
 }
 
-/** Prints text of a model: with a margin at a terminal, unchanged for a program. */
-export function printModelText(text: string): void {
-  const { columns } = outputStyle(process.stdout).room
-  printRaw(Number.isFinite(columns) ? modelText(text, columns) : cleanModelText(text))
+/** Prints text of a model: as Markdown with a margin at a terminal, unchanged for a program. */
+export async function printModelText(text: string): Promise<void> {
+  const { room, hasColours } = outputStyle(process.stdout)
+  const { columns } = room
+  if (!Number.isFinite(columns)) return printRaw(cleanModelText(text))
+  const [{ modelText }, { loadMarkdown }] = await Promise.all([import('./markdown-stream.ts'), import('./markdown.ts')])
+  await loadMarkdown()
+  printRaw(modelText(text, { columns, hasColours }))
 }
 
 /** Prints quoted text: with a margin at a terminal, unchanged for a program. */
@@ -117,7 +137,7 @@ const ROWS_AROUND = 8
 export function outputStyle(
   out: NodeJS.WriteStream,
   whole = false,
-): { readonly room: DrawSize; readonly paint: Paint } {
+): { readonly room: DrawSize; readonly paint: Paint; readonly hasColours: boolean } {
   const { isTTY } = out
   // Some terminals do not know their size.
   const [columns, rows] = [out.columns || 80, out.rows || 24]
@@ -125,7 +145,7 @@ export function outputStyle(
   const colours = isTTY && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb' && out.hasColors()
   // One column stays free: terminals differ on the cursor position after the last column.
   const width = isTTY ? Math.max(10, columns - 1) : Number.POSITIVE_INFINITY
-  return { room: { columns: width, rows: most }, paint: createPaint(colours) }
+  return { room: { columns: width, rows: most }, paint: createPaint(colours), hasColours: colours }
 }
 
 /** True if a person is at the terminal: questions can be asked and lines redrawn. */

@@ -30,6 +30,8 @@ function exitForResult(result: Result): number {
 
 export type PrintOptions = {
   readonly json: boolean
+  /** True if the JSON is the last line of a stream, where its type tells it from an event. */
+  readonly stream?: boolean
   readonly quiet: boolean
   /** The last model failure shown, so that it is not shown twice. */
   readonly told: string
@@ -40,11 +42,11 @@ export type PrintOptions = {
 
 /** Prints the result, and returns the exit code. */
 export async function printResult(result: Result, options: PrintOptions): Promise<number> {
-  if (options.json) printJson(resultJson(withPendingBelow(result, options)))
+  if (options.json) printJson(resultJson(withPendingBelow(result, options), options))
   else {
     // For a halted run the text is the cause, which the last lines print.
     const said = (result.status === 'halted' ? result.said : result.text).trim()
-    if (said !== '') printModelText(said)
+    if (said !== '') await printModelText(said)
     if (!options.quiet || result.stopReason !== 'end_turn')
       for (const line of await endLines(result, options)) warn(line)
   }
@@ -97,7 +99,7 @@ export async function printChildren(store: CompleteStore, id: string, left: Chil
 /** The same for a report: the answer is the file, and the pending write is shown in full. */
 export async function printReportResult(result: Result, options: PrintOptions): Promise<number> {
   const path = writtenPath(result)
-  if (options.json) printJson(resultJson(result, path ?? ''))
+  if (options.json) printJson(resultJson(result, options, path ?? ''))
   else {
     if (path !== null) print(clean(path))
     if (!options.quiet || result.status !== 'completed')
@@ -112,9 +114,9 @@ export async function printFlowResult(
   options: PrintOptions,
   said = flowAnswer(result),
 ): Promise<number> {
-  if (options.json) printJson(resultJson(result, said))
+  if (options.json) printJson(resultJson(result, options, said))
   else {
-    if (said !== '') printModelText(said)
+    if (said !== '') await printModelText(said)
     if (!options.quiet || result.status !== 'completed') for (const line of await endLines(result, options)) warn(line)
   }
   return exitForResult(result)
@@ -182,7 +184,7 @@ async function reportLines(result: Result, options: PrintOptions): Promise<reado
 }
 
 /** Read by scripts, so it must stay stable. */
-function resultJson(result: Result, text = result.text): object {
+function resultJson(result: Result, { stream = false }: PrintOptions, text = result.text): object {
   const { sessionId, status, stopReason, usage, cost, pending, calls } = result
   const more = Object.fromEntries(
     (['output', 'until', 'reason', 'said', 'limit', 'account', 'short', 'failure'] as const).flatMap((name) => {
@@ -193,6 +195,7 @@ function resultJson(result: Result, text = result.text): object {
     return { callId, tool, args, status: ended, ...(approved ? { approved } : {}) }
   })
   return {
+    ...(stream ? { type: 'result' } : {}),
     session: sessionId,
     status,
     stopReason,
@@ -299,7 +302,7 @@ const WHOSE: Readonly<Record<string, string>> = {
 }
 
 /** `of` is the account and its amounts, as a result or the `args` of a pending budget have them. */
-export function budgetText(of: unknown): string {
+function budgetText(of: unknown): string {
   const { account, short, ...flat } = (of ?? {}) as {
     readonly account?: unknown
     readonly short?: AccountStanding

@@ -1,11 +1,14 @@
 // The progress of a session for `run`, `resume` and `start`: a line for each event, and at a terminal a spinner for the current one.
 // All text of models, tools and files is cleaned first. It decides nothing.
-import type { Json, StreamEvent } from '../../index.ts'
+import type { StreamEvent } from '../../index.ts'
+import type { Proposal } from '../../kernel/index.ts'
 import type { ReportState } from '../demo/report/report-graph.ts'
 import type { BashLine } from '../../tools/index.ts'
-import { TextCleaner, clipToWidth, clipToEnd, type Paint, createPaint, modelText, widthOf } from './terminal-text.ts'
-import { oneLine, safeJson } from '../../view/clean.ts'
-import { ANSWER_CUT, outcomeOf, outcomeText, failureTail } from './outcome.ts'
+import { TextCleaner, clipToWidth, clipToEnd, type Paint, createPaint, widthOf } from './terminal-text.ts'
+import { loadMarkdown } from './markdown.ts'
+import { oneLine } from '../../view/clean.ts'
+import { ANSWER_CUT, outcomeOf } from './outcome.ts'
+import { type CallBlock, CallBlocks, callRows, callSubject, newBlock } from './blocks.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from './presenter.ts'
 import { type RedrawnPart, PlainLines, Screen, type Surface } from './screen.ts'
 import { isWorkflowAgent } from '../state/workflow-agents.ts'
@@ -20,8 +23,8 @@ export type FindNodeResult = (node: string, state: Partial<ReportState>) => stri
 /** Context from before the first event. */
 export type ProgressContext = {
   readonly found?: FindNodeResult
-  /** The tools of open calls, by session and call. */
-  readonly tools?: ReadonlyMap<string, string>
+  /** The calls that are open, by session and call. */
+  readonly calls?: ReadonlyMap<string, Pick<Proposal, 'tool' | 'args'>>
 }
 
 /**
@@ -37,10 +40,12 @@ const UNSEEN: Surface = {
   paint: createPaint(false),
   columns: Number.POSITIVE_INFINITY,
   rows: Number.POSITIVE_INFINITY,
+  style: { columns: Number.POSITIVE_INFINITY, hasColours: false },
   say: () => {},
   speak: () => {},
   hush: () => {},
   show: () => {},
+  rest: () => {},
 }
 
 /** The width of the column with the names of nodes. */
@@ -61,7 +66,8 @@ export class ProgressView implements EventRenderer {
   readonly #presenter: Presenter
   /** The current activity. */
   #now = 'beginning'
-  readonly #tools: Map<string, string>
+  readonly #before: NonNullable<ProgressContext['calls']>
+  readonly #blocks = new CallBlocks((block) => block)
   readonly #found: FindNodeResult
   /** Finished nodes whose state has not arrived yet. */
   #done: string[] = []
@@ -70,11 +76,11 @@ export class ProgressView implements EventRenderer {
   #said = ''
   #isSaying = false
 
-  constructor(out: Surface, { found = () => '', tools = new Map() }: ProgressContext = {}) {
+  constructor(out: Surface, { found = () => '', calls = new Map() }: ProgressContext = {}) {
     this.#out = out
     this.#presenter = new Presenter(out, this)
     this.#found = found
-    this.#tools = new Map(tools)
+    this.#before = calls
   }
 
   /** True if the view needs deltas. */
@@ -89,6 +95,11 @@ export class ProgressView implements EventRenderer {
 
   see(event: StreamEvent): void {
     this.#presenter.see(event)
+  }
+
+  /** Loads what a terminal needs for text of a model. */
+  async load(): Promise<void> {
+    if (Number.isFinite(this.#out.columns)) await loadMarkdown()
   }
 
   /** Writes a line of this program between those of the session. */
@@ -126,7 +137,7 @@ export class ProgressView implements EventRenderer {
   /** Shows a line of a running command. It is not an event: the result has all lines. */
   hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
     if (line.trim() !== '')
-      this.#now = `${this.#spent()}${this.#tools.get(`${session} ${call}`) ?? 'bash'}: ${oneLine(line)}`
+      this.#now = `${this.#spent()}${oneLine(this.#callOf({ session, call })?.tool ?? 'bash')}: ${oneLine(line)}`
   }
 
   heard({ kind, text, session, call = '' }: StreamEventOf<'delta'>): void {
@@ -137,8 +148,9 @@ export class ProgressView implements EventRenderer {
     this.#now = `${this.#spent()}${kind}:`
   }
 
-  logged(): void {
+  logged(event: LoggedEvent): void {
     this.#isSaying = false
+    this.#blocks.take(event)
   }
 
   requested(): void {
@@ -151,22 +163,24 @@ export class ProgressView implements EventRenderer {
     const { agent } = event.source
     // The text of a cell's reply is a record for programs.
     const said = agent === SCRIPT ? { ...event, parts: [] } : event
-    const line = isWorkflowAgent(agent) ? this.#planned(event) : this.#reply(said)
+    if (!isWorkflowAgent(agent)) return this.#reply(said)
+    const line = this.#planned(event)
     if (line !== null) this.#presenter.line(line)
   }
 
   cut({ partial = '' }: StreamEventOf<'model.failed'>): void {
-    if (partial.trim() !== '') this.#presenter.line(`${modelText(partial.trim(), this.#out.columns)}\n! ${ANSWER_CUT}`)
+    if (partial.trim() === '') return
+    this.#presenter.speak(partial)
+    this.#presenter.line(`! ${ANSWER_CUT}`)
   }
 
   other(event: LoggedEvent): void {
     switch (event.type) {
       case 'agent.tool_use':
-        this.#now = `${this.#spent()}${this.#toolOf(event)}`
-        return
+        return this.#started(event)
       case 'agent.tool_result': {
-        const tool = this.#toolOf(event)
-        const line = isWorkflowAgent(event.source.agent) ? this.#node(tool, event) : this.#result(tool, event)
+        const { tool } = this.#blockOf(event)
+        const line = isWorkflowAgent(event.source.agent) ? this.#node(tool, event) : this.#result(event)
         if (line !== null) this.#presenter.line(line)
         return
       }
@@ -179,20 +193,27 @@ export class ProgressView implements EventRenderer {
     }
   }
 
-  #toolOf({ session, call }: { readonly session: string; readonly call: string }): string {
-    return this.#tools.get(`${session} ${call}`) ?? `call ${call}`
+  #callOf({ session, call }: CallPlace): CallBlock | undefined {
+    const before = this.#before.get(`${session} ${call}`)
+    return this.#blocks.at(session, call) ?? (before && newBlock(before))
   }
 
-  /** The line of a result. For a command: its exit code and, if it failed, its last lines. */
-  #result(tool: string, event: StreamEventOf<'agent.tool_result'>): string {
-    const outcome = outcomeOf(event)
-    const name = oneLine(tool)
-    if (outcome.command) {
-      const rows = failureTail(outcome, this.#out.columns, '    ')
-      return [`  ${outcome.good ? '✓' : '✗'} ${name} · ${outcomeText(outcome)}`, ...rows].join('\n')
-    }
-    const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
-    return outcome.good ? `  ✓ ${name}` : `  ✗ ${name} (${event.status})${why}`
+  #blockOf(place: CallPlace): CallBlock {
+    return this.#callOf(place) ?? newBlock({ tool: `call ${place.call}`, args: {} })
+  }
+
+  /** A file gets a line also when a call starts, because nothing there shows what is running. */
+  #started(event: StreamEventOf<'agent.tool_use'>): void {
+    const call = this.#blockOf(event)
+    this.#now = `${this.#spent()}${oneLine(call.tool)}`
+    if (!this.live && !isWorkflowAgent(event.source.agent)) this.#presenter.line(`  · ${callSubject(call)}`)
+  }
+
+  /** The line of a result. For a command that failed, also its last lines. */
+  #result(event: StreamEventOf<'agent.tool_result'>): string {
+    const call = this.#blockOf(event)
+    const ended = call.outcome ? call : { ...call, status: event.status, outcome: outcomeOf(event) }
+    return callRows(ended, { paint: createPaint(false), width: this.#out.columns, mark: '' }).join('\n')
   }
 
   /** The result of a workflow node is in the state, which arrives with the next reply. */
@@ -206,22 +227,14 @@ export class ProgressView implements EventRenderer {
     const state = stateOfReply<ReportState>(event) ?? {}
     const done = this.#done.map((name) => `✓ ${name.padEnd(NODE_WIDTH)} ${oneLine(this.#found(name, state))}`.trimEnd())
     this.#done = []
-    for (const [index, { tool }] of event.calls.entries()) {
-      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
-      this.#now = tool
-    }
+    for (const { tool } of event.calls) this.#now = tool
     return done.length > 0 ? done.join('\n') : null
   }
 
-  #reply(event: StreamEventOf<'agent.message'>): string | null {
+  #reply(event: StreamEventOf<'agent.message'>): void {
     this.#presenter.spend(event)
-    if (event.verdict.type !== 'continue') return null
     const said = textOf(event.parts)
-    const calls = event.calls.map(({ tool, args }, index) => {
-      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
-      return `→ ${oneLine(tool)} ${argsText(args)}`
-    })
-    return [...(said.trim() === '' ? [] : [modelText(said.trim(), this.#out.columns)]), ...calls].join('\n')
+    if (event.verdict.type === 'continue' && said.trim() !== '') this.#presenter.speak(said)
   }
 
   #spent(): string {
@@ -231,6 +244,4 @@ export class ProgressView implements EventRenderer {
   }
 }
 
-function argsText(args: Json): string {
-  return oneLine(safeJson(args))
-}
+type CallPlace = { readonly session: string; readonly call: string }

@@ -1,7 +1,9 @@
 // The outputs of the presenter, for `run`, `resume`, `start` and the chat. Two kinds: a screen, whose lower end is
 // redrawn all the time while the rows above are written once, and plain lines for files and for terminals that cannot
 // move a cursor. Their text must be clean already, except for the model's own.
-import { type Paint, createPaint, Prose, SAID_COLUMNS, modelRows, widthOf } from './terminal-text.ts'
+import { type Paint, createPaint, widthOf } from './terminal-text.ts'
+import { MarkdownStream } from './markdown-stream.ts'
+import type { TextStyle } from './markdown.ts'
 
 /** The kind of a line. A blank line separates two different kinds. */
 export type LineKind = 'you' | 'model' | 'call' | 'note' | 'ask'
@@ -13,6 +15,8 @@ export interface Surface {
   readonly paint: Paint
   readonly columns: number
   readonly rows: number
+  /** For text of a model. */
+  readonly style: TextStyle
   /** Writes permanent lines. They must be clean. */
   say(kind: LineKind, text: string): void
   /** Writes a piece of the model's text, which is cleaned here. */
@@ -21,6 +25,8 @@ export interface Surface {
   hush(): void
   /** Sets the function that returns the redrawn part, called for every drawing; null stops redrawing. */
   show(moving: ((mark: string) => RedrawnPart) | null): void
+  /** Sets the function that returns the row above the input while nothing works. It is called for every drawing. */
+  rest(line: (() => string) | null): void
 }
 
 /** Rows of text, and the position of the cursor in them. */
@@ -36,27 +42,40 @@ const HIDE = '\u001b[?25l'
 const SHOW = '\u001b[?25h'
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
-/** Pieces that arrive faster than this are drawn together. */
-const DRAW_MS = 16
+/** Pieces that arrive faster than this are drawn together. A key is drawn at once. */
+const DRAW_MS = 33
+/** A terminal that knows these shows everything between them at once. Others ignore them. */
+const SYNC_BEGIN = '\u001b[?2026h'
+const SYNC_END = '\u001b[?2026l'
+/** Erases the rest of a row, and everything below. */
+const ERASE_REST = '\u001b[K'
+const ERASE_BELOW = '\u001b[J'
 
 export class Screen implements Surface {
   readonly paint: Paint
   readonly #out: NodeJS.WriteStream
   readonly #input: ScreenOptions['input']
+  readonly #hasColours: boolean
   /** Lines to write above the redrawn part at the next drawing. */
   #above = ''
   #last: LineKind | null = null
-  #prose: Prose | null = null
+  #text: MarkdownStream | null = null
   /** The rows drawn now, and the cursor in them. */
   #drawn: DrawnRows = BLANK
+  /** The size of the terminal at the last drawing. */
+  #size = ''
   #moving: ((mark: string) => RedrawnPart) | null = null
+  #rest: (() => string) | null = null
   #frame = 0
   #spin: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
   #isClosed = false
+  /** Another program or another screen has the terminal. */
+  #isHeld = false
 
   constructor(out: NodeJS.WriteStream, { colours, input }: ScreenOptions) {
     this.paint = createPaint(colours)
+    this.#hasColours = colours
     this.#out = out
     this.#input = input
   }
@@ -75,20 +94,25 @@ export class Screen implements Surface {
     this.later()
   }
 
+  get style(): TextStyle {
+    return { columns: this.columns, hasColours: this.#hasColours }
+  }
+
   speak(piece: string): void {
-    this.#prose ??= new Prose()
-    this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
+    this.#text ??= new MarkdownStream()
+    this.#text.push(piece)
+    this.later()
   }
 
   hush(): void {
-    const rows = this.#prose?.end(this.columns - SAID_COLUMNS) ?? []
-    this.#prose = null
-    this.#said(rows)
+    const text = this.#text
+    this.#text = null
+    if (text) this.#addText(text.end(this.style))
+    this.later()
   }
 
-  #said(rows: readonly string[]): void {
-    for (const row of rows) for (const text of modelRows(row, this.columns)) this.#add('model', text)
-    this.later()
+  #addText(rows: readonly string[]): void {
+    for (const row of rows) this.#add('model', row)
   }
 
   #add(kind: LineKind, text: string): void {
@@ -100,6 +124,11 @@ export class Screen implements Surface {
     this.#moving = moving
     if (this.#spin) clearInterval(this.#spin)
     this.#spin = moving === null ? null : setInterval(this.#turn, FRAME_MS)
+    this.later()
+  }
+
+  rest(line: (() => string) | null): void {
+    this.#rest = line
     this.later()
   }
 
@@ -116,15 +145,67 @@ export class Screen implements Surface {
 
   readonly draw = (): void => {
     this.#settle()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#isHeld) return
+    const { finished, open } = this.#text?.look(this.style) ?? NO_TEXT
+    this.#addText(finished)
     if (!this.#input && !this.#moving) return this.lift()
-    const drawn = this.#laid(this.#moving?.(FRAMES[this.#frame] ?? '') ?? NOTHING)
-    const { rows, row, column } = drawn
-    const text = `${this.#erase()}${this.#above}${rows.join('\n')}`
-    const place = `${cursorUp(rows.length - 1 - row)}\u001b[${column + 1}G`
-    this.#out.write(`${HIDE}${text}${place}${SHOW}`)
+    const drawn = this.#laid(open, this.#moving?.(FRAMES[this.#frame] ?? '') ?? NOTHING)
+    const size = `${this.#out.columns} ${this.#out.rows}`
+    const frame = size === this.#size ? this.#change(drawn) : this.#replace(drawn)
+    if (frame !== '') this.#out.write(`${SYNC_BEGIN}${HIDE}${frame}${SHOW}${SYNC_END}`)
+    this.#size = size
     this.#above = ''
     this.#drawn = drawn
+  }
+
+  /** While it is held nothing is drawn, and what is said waits. */
+  hold(on: boolean): void {
+    this.#isHeld = on
+    if (!on) this.draw()
+  }
+
+  /** Writes only the rows that changed. Nothing if there are none. */
+  #change({ rows, row, column }: DrawnRows): string {
+    const before = this.#drawn
+    if (this.#above !== '' || before.rows.length === 0) return this.#overwrite({ rows, row, column })
+    let at = before.row
+    let text = ''
+    const goTo = (to: number): void => {
+      const last = Math.max(before.rows.length, rows.length) - 1
+      text += to <= at ? cursorUp(at - to) : cursorDown(Math.min(to, last) - at)
+      at = to
+    }
+    const kept = Math.min(rows.length, before.rows.length)
+    for (let i = 0; i < kept; i += 1) {
+      if (rows[i] === before.rows[i]) continue
+      goTo(i)
+      text += `\r${rows[i]}${ERASE_REST}`
+    }
+    for (let i = kept; i < before.rows.length; i += 1) {
+      goTo(i)
+      text += `\r${ERASE}`
+    }
+    for (let i = kept; i < rows.length; i += 1) {
+      goTo(i - 1)
+      text += `\r\n${rows[i]}${ERASE_REST}`
+      at = i
+    }
+    if (text === '' && row === before.row && column === before.column) return ''
+    goTo(row)
+    return `${text}${columnTo(column)}`
+  }
+
+  /** Writes new lines over the drawn rows, and the rows again below them. */
+  #overwrite({ rows, row, column }: DrawnRows): string {
+    const lines = this.#above === '' ? [] : this.#above.slice(0, -1).split('\n')
+    const text = [...lines, ...rows].map((line) => `${line}${ERASE_REST}`).join('\r\n')
+    return `${cursorUp(this.#drawn.row)}\r${text}${ERASE_BELOW}${cursorUp(rows.length - 1 - row)}${columnTo(column)}`
+  }
+
+  /** Erases first: the terminal has another size now, and may have wrapped the drawn rows. */
+  #replace({ rows, row, column }: DrawnRows): string {
+    const text = `${this.#erase()}${this.#above}${rows.join('\n')}`
+    return `${text}${cursorUp(rows.length - 1 - row)}${columnTo(column)}`
   }
 
   #settle(): void {
@@ -173,8 +254,8 @@ export class Screen implements Surface {
     return this.#input !== undefined && this.#last !== null && (kind === 'you' || this.#last !== kind)
   }
 
-  #laid(moving: RedrawnPart): DrawnRows {
-    const above = this.#rowsOf(moving)
+  #laid(open: readonly string[], moving: RedrawnPart): DrawnRows {
+    const above = this.#rowsOf(open, moving)
     const drawn = this.#input?.(this.columns)
     // Without input the cursor stays behind the last row.
     if (!drawn) return { rows: above, row: above.length - 1, column: widthOf(above.at(-1) ?? '') }
@@ -186,8 +267,8 @@ export class Screen implements Surface {
     return { rows: [...kept, ...typed], row: kept.length + drawn.row - from, column: drawn.column }
   }
 
-  #rowsOf({ calls, status }: RedrawnPart): readonly string[] {
-    const said = (this.#prose?.open ?? []).flatMap((row) => modelRows(row, this.columns))
+  #rowsOf(said: readonly string[], { calls, status: working }: RedrawnPart): readonly string[] {
+    const status = working ?? (this.#input ? (this.#rest?.() ?? null) : null)
     const isFirst = this.#last === null && said.length === 0
     return [
       ...(said.length > 0 && this.#gap('model') ? [''] : []),
@@ -204,8 +285,18 @@ function screenRows(out: NodeJS.WriteStream): number {
   return Math.max(5, out.rows || 24)
 }
 
+const NO_TEXT = { finished: [], open: [] }
+
 function cursorUp(rows: number): string {
   return rows > 0 ? `\u001b[${rows}A` : ''
+}
+
+function cursorDown(rows: number): string {
+  return rows > 0 ? `\u001b[${rows}B` : ''
+}
+
+function columnTo(column: number): string {
+  return `\u001b[${column + 1}G`
 }
 
 /** Writes only lines. Lines for a file are not wrapped. `prompt`: shown again after each line. */
@@ -213,7 +304,7 @@ export class PlainLines implements Surface {
   readonly paint = createPaint(false)
   readonly #out: NodeJS.WriteStream
   readonly #prompt: () => string
-  #prose: Prose | null = null
+  #text: MarkdownStream | null = null
   #isUnended = false
 
   constructor(out: NodeJS.WriteStream, prompt = () => '') {
@@ -235,22 +326,29 @@ export class PlainLines implements Surface {
     this.put(this.#prompt())
   }
 
+  get style(): TextStyle {
+    return { columns: this.columns, hasColours: false }
+  }
+
   speak(piece: string): void {
-    this.#prose ??= new Prose()
-    this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
+    this.#text ??= new MarkdownStream()
+    this.#text.push(piece)
+    this.#said(this.#text.finished(this.style))
   }
 
   hush(): void {
-    this.#said(this.#prose?.end(this.columns - SAID_COLUMNS) ?? [])
-    this.#prose = null
+    this.#said(this.#text?.end(this.style) ?? [])
+    this.#text = null
     this.end()
   }
 
   #said(rows: readonly string[]): void {
-    for (const row of rows) this.put(`${modelRows(row, this.columns).join('\n')}\n`)
+    for (const row of rows) this.put(`${row}\n`)
   }
 
   show(): void {}
+
+  rest(): void {}
 
   /** Writes text as it is. The next line begins below it. */
   put(text: string): void {

@@ -2,7 +2,6 @@
 // nothing.
 import { stripVTControlCharacters } from 'node:util'
 import { columnWidth, WIDE } from '../../view/columns.ts'
-import { TAB } from '../../view/lookalike.ts'
 import { clean } from '../../view/clean.ts'
 
 /** An end that may join the next piece: half a surrogate pair, a carriage return, or an emoji that may be combined. */
@@ -43,23 +42,9 @@ export function cleanModelText(text: string): string {
  * The margins of text from models or logs, and of wrapped lines of this program. No line of this program begins with
  * the first.
  */
-const SAID = '│ '
-const MORE = '┆ '
-export const SAID_COLUMNS = SAID.length
-
-/** One row of model text with its margin. Code is not wrapped at words, so it is cut here. */
-export function modelRows(row: string, columns: number): readonly string[] {
-  const pieces = Number.isFinite(columns) ? breakText(row.replaceAll('\t', TAB), columns - SAID.length) : [row]
-  return pieces.map((piece, i) => `${i === 0 ? SAID : MORE}${piece}`.trimEnd())
-}
-
-/** Model text as rows with a margin. */
-export function modelText(text: string, columns: number): string {
-  const prose = new Prose()
-  const width = Number.isFinite(columns) ? columns - SAID.length : columns
-  const rows = [...prose.push(text, width), ...prose.end(width)]
-  return rows.flatMap((row) => modelRows(row, columns)).join('\n')
-}
+export const SAID = '│ '
+export const MORE = '┆ '
+export const MARGIN_COLUMNS = SAID.length
 
 /** Wraps lines of this program that quote other text, so that no row begins with the quoted text. */
 export function fitLines(text: string, columns: number): string {
@@ -76,8 +61,6 @@ const NARROW = /^[\x20-\x7e]*$/
  * therefore counted as columns.
  */
 const UNITS_PER_COLUMN = 16
-/** The most characters of a code line that are kept in one row. */
-const CODE_CHARS_MAX = 10_000
 
 /** The number of columns of a text. Colour codes of this program take none. */
 export function widthOf(text: string): number {
@@ -109,138 +92,67 @@ export function clipToEnd(text: string, width: number): string {
   return width < 1 ? '' : `…${letters.slice(at).join('')}`
 }
 
+/** A part of a text, by its characters. */
+export type TextSpan = { readonly from: number; readonly to: number }
+
 /** Breaks a text into pieces of this width, also inside words. */
 export function breakText(text: string, width: number): readonly string[] {
+  return breakSpans(text, width).map(({ from, to }) => text.slice(from, to))
+}
+
+export function breakSpans(text: string, width: number): readonly TextSpan[] {
+  const spans: TextSpan[] = []
   if (text !== '' && width >= 1 && NARROW.test(text)) {
-    const pieces: string[] = []
-    for (let at = 0; at < text.length; at += width) pieces.push(text.slice(at, at + width))
-    return pieces
+    for (let from = 0; from < text.length; from += width) spans.push({ from, to: Math.min(from + width, text.length) })
+    return spans
   }
-  const rows: string[] = []
-  let row = ''
-  let used = 0
+  let [from, at, used] = [0, 0, 0]
   for (const each of text) {
     const columns = columnWidth(each)
-    if ((used + columns > width && used > 0) || row.length + each.length > width * UNITS_PER_COLUMN) {
-      rows.push(row)
-      row = ''
+    if ((used + columns > width && used > 0) || at - from + each.length > width * UNITS_PER_COLUMN) {
+      spans.push({ from, to: at })
+      from = at
       used = 0
     }
-    row += each
     used += columns
+    at += each.length
   }
-  return [...rows, row]
+  return [...spans, { from, to: at }]
 }
 
 /** Breaks a line between words. More text at the end changes only the last row. */
 export function wrapText(line: string, width: number, indent = ''): readonly string[] {
-  const rows: string[] = []
-  let row = ''
-  let used = 0
-  const next = (): void => {
-    rows.push(row.trimEnd())
-    row = indent
-    used = widthOf(indent)
+  const spans = wrapSpans(line, width, widthOf(indent))
+  return spans.map(({ from, to }, i) => `${i === 0 ? '' : indent}${line.slice(from, to)}`)
+}
+
+/** The rows of a line that is broken between words. Later rows are narrower by the indent. */
+export function wrapSpans(line: string, width: number, indent = 0): readonly TextSpan[] {
+  const spans: TextSpan[] = []
+  let [from, to, used] = [0, 0, 0]
+  const close = (next: number): void => {
+    spans.push({ from, to: from + line.slice(from, to).trimEnd().length })
+    from = next
+    to = next
+    used = indent
   }
-  const put = (text: string, columns: number): void => {
-    row += text
-    used += columns
-  }
-  for (const token of line.match(WORDS) ?? []) {
-    const columns = widthOf(token)
-    if (used + columns <= width) put(token, columns)
-    else if (/^\s/u.test(token)) next()
+  for (const { 0: word, index } of line.matchAll(WORDS)) {
+    const columns = widthOf(word)
+    if (used + columns <= width) {
+      to = index + word.length
+      used += columns
+    } else if (/^\s/u.test(word)) close(index + word.length)
     else {
-      if (row.trim() !== '') next()
-      const pieces = breakText(token, Math.max(1, width - used))
-      for (const [at, piece] of pieces.entries()) {
-        if (at > 0) next()
-        put(piece, widthOf(piece))
+      if (line.slice(from, to).trim() !== '') close(index)
+      // A word that is wider than a row is broken inside.
+      for (const each of breakSpans(word, Math.max(1, width - used))) {
+        if (each.from > 0) close(index + each.from)
+        to = index + each.to
+        used += widthOf(word.slice(each.from, each.to))
       }
     }
   }
-  return [...rows, row]
-}
-
-/** The indent of the second row of a list entry. */
-function hangingIndent(line: string): string {
-  const [mark = ''] = /^\s*(?:[-*+•] |\d{1,3}[.)] )?/u.exec(line) ?? []
-  return ' '.repeat(Math.min(mark.length, 12))
-}
-
-/** Turns streamed text into rows: finished ones, and the one that grows. */
-export class Prose {
-  readonly #cleaner = new TextCleaner()
-  #line = ''
-  /** The indent of later rows of this line; null before the first row. */
-  #indent: string | null = null
-  #code = false
-  /** Blank lines that are written only if more text follows. */
-  #blank = 0
-  #begun = false
-
-  /** The growing row, and the blank rows before it. */
-  get open(): readonly string[] {
-    return this.#line.trim() === '' ? [] : [...Array<string>(Math.min(this.#blank, 2)).fill(''), this.#line]
-  }
-
-  push(piece: string, width: number): readonly string[] {
-    const parts = this.#cleaner.push(piece).split('\n')
-    return parts.flatMap((part, at) => {
-      this.#line += part
-      return at < parts.length - 1 ? this.#close(width) : this.#grown(width)
-    })
-  }
-
-  end(width: number): readonly string[] {
-    this.#line += this.#cleaner.end()
-    return this.#line.split('\n').flatMap((line) => {
-      this.#line = line
-      return this.#close(width)
-    })
-  }
-
-  #close(width: number): readonly string[] {
-    const line = this.#line
-    const fence = this.#indent === null && /^\s*(```|~~~)/.test(line)
-    const whole = this.#code || fence
-    const rows = whole ? [line] : wrapText(line.trimEnd(), width, this.#indent ?? hangingIndent(line))
-    if (fence) this.#code = !this.#code
-    this.#line = ''
-    this.#indent = null
-    return this.#spaced(rows)
-  }
-
-  /** Returns the full rows of a long line. Code stays in one piece, so that it can be copied. */
-  #grown(width: number): readonly string[] {
-    if (this.#code) return this.#line.length > CODE_CHARS_MAX ? this.#cut() : []
-    if (widthOf(this.#line) <= width) return []
-    this.#indent ??= hangingIndent(this.#line)
-    const rows = wrapText(this.#line, width, this.#indent)
-    this.#line = rows.at(-1) ?? ''
-    return this.#spaced(rows.slice(0, -1))
-  }
-
-  #cut(): readonly string[] {
-    const row = this.#line
-    this.#line = ''
-    // The rest is not a new line, so it cannot open or close a code fence.
-    this.#indent = ''
-    return this.#spaced([row])
-  }
-
-  #spaced(rows: readonly string[]): readonly string[] {
-    return rows.flatMap((row) => {
-      if (row.trim() === '' && !this.#code) {
-        if (this.#begun) this.#blank += 1
-        return []
-      }
-      const before = Array<string>(Math.min(this.#blank, 2)).fill('')
-      this.#blank = 0
-      this.#begun = true
-      return [...before, row]
-    })
-  }
+  return [...spans, { from, to }]
 }
 
 const CODES = { dim: 2, bold: 1, red: 31, green: 32, yellow: 33, cyan: 36 } as const

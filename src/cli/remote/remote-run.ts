@@ -1,10 +1,11 @@
 // `run`, `resume` and `wake` on a remote server: they send the message and show the events until the session rests.
 import type { Client } from '../../client/index.ts'
-import type { PursueOptions } from '../../index.ts'
+import type { PursueOptions, Result, Session } from '../../index.ts'
 import type { CommandArgs } from '../args.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { oneLine } from '../../view/clean.ts'
 import { printResult } from '../present/result-output.ts'
+import { isEventStream, printEventsDuring } from '../present/output-format.ts'
 import { eventLineWriter } from '../present/event-line.ts'
 import { print, printJson, shortId, warn, terretCommand } from '../present/print.ts'
 import { findSession, type CommandContext } from '../state/command-context.ts'
@@ -12,7 +13,7 @@ import { findSession, type CommandContext } from '../state/command-context.ts'
 /** These flags are for the process that drives, which is the server. */
 const NOT_FAR = ['mode', 'on-ask', 'environment', 'patience', 'verbose', 'trust'] as const
 
-function checkFlags(call: CommandArgs): void {
+export function checkFlags(call: CommandArgs): void {
   const given = NOT_FAR.find((flag) => call.text(flag) !== undefined || call.is(flag))
   if (given !== undefined)
     throw new CliError(
@@ -83,11 +84,15 @@ export async function sendRemotely(
 /** Shows events as they arrive, and then how the run ended. */
 async function showUntilRest(
   client: Client,
-  { folder }: CommandContext,
+  { folder, store }: CommandContext,
   call: CommandArgs,
   { id, after }: Omit<RemoteInput, 'task'>,
 ): Promise<number> {
   const session = client.session(id)
+  if (isEventStream(call)) {
+    const result = await printEventsDuring(call, { store, session, after }, () => runUntilRest(session))
+    return printResult(result, { json: true, stream: true, quiet: true, told: '', folder })
+  }
   const over = new AbortController()
   let seen = after
   const [json, quiet] = [call.is('json'), call.is('quiet')]
@@ -100,19 +105,27 @@ async function showUntilRest(
     }
   }
   const shows = showing().catch((error: unknown) => warn(oneLine(error instanceof Error ? error.message : '', 300)))
-  const stop = (): void => void session.interrupt().catch(() => {})
-  process.once('SIGINT', stop)
   try {
-    const result = await session.run()
+    const result = await runUntilRest(session)
     // The answer may arrive before its events.
     const { head } = await client.server.session(id)
     for (let waits = 0; seen < head && waits < WAITS_MAX; waits++)
       await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
     return await printResult(result, { json, quiet, told: '', folder })
   } finally {
-    process.off('SIGINT', stop)
     over.abort()
     await shows
+  }
+}
+
+/** Ctrl-C stops the run. */
+async function runUntilRest(session: Session): Promise<Result> {
+  const stop = (): void => void session.interrupt().catch(() => {})
+  process.once('SIGINT', stop)
+  try {
+    return await session.run()
+  } finally {
+    process.off('SIGINT', stop)
   }
 }
 

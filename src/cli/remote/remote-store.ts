@@ -6,12 +6,14 @@ import type { EventPage, ListedCard } from '../../index.ts'
 import { EXIT, CliError } from '../exit.ts'
 import type { RemoteServer } from '../present/print.ts'
 import { registerClient, readRemoteToken } from '../state/remote-server.ts'
+import { PatientFetch } from './patient-fetch.ts'
 
 const PAGE = 200
 const LOG_PAGE = 1_000
 
 export async function openRemoteStore(far: RemoteServer): Promise<CompleteStore> {
-  const client = connect({ url: far.url, token: readRemoteToken(far) })
+  const patience = new PatientFetch()
+  const client = connect({ url: far.url, token: readRemoteToken(far), fetch: patience.fetch })
   // A wrong address or token is reported before anything else.
   const { now } = await client.server.me()
   const aheadMs = now - Date.now()
@@ -38,7 +40,17 @@ export async function openRemoteStore(far: RemoteServer): Promise<CompleteStore>
     get: (target, name): unknown => (name in target || isPromiseProbe(name) ? Reflect.get(target, name) : refuseRemote),
   }) as unknown as CompleteStore
   registerClient(store, client)
+  patient.set(store, patience)
   return store
+}
+
+const patient = new WeakMap<object, PatientFetch>()
+
+/** The requests of a store of a server, which can be made to wait while the server is away. */
+export function patienceOf(store: object): PatientFetch {
+  const found = patient.get(store)
+  if (!found) throw new Error('This store is of no server.')
+  return found
 }
 
 /** True for names that JavaScript itself asks for, for example when a value is awaited. */

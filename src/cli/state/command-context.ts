@@ -12,6 +12,7 @@ import { readGraderId } from '../../view/pursuits.ts'
 import { type Home, findHome, makeHome, realFolder, unusableHome } from './cli-home.ts'
 import { describeStart } from './own-folders.ts'
 import { hasErrorCode } from './plain-file.ts'
+import { workspaceFolder } from './workspace.ts'
 import { checkDrivenHere } from './own-program.ts'
 import { warn, terretCommand } from '../present/print.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
@@ -48,7 +49,7 @@ export function withStoreToRead<T>(act: (place: CommandContext) => Promise<T>): 
 
 /** Opens the store, acts and always closes it. Refuses to write to a database that was replaced or rolled back. */
 export async function withStore<T>(act: (place: CommandContext) => Promise<T>, reads = false): Promise<T> {
-  const folder = realFolder(process.cwd())
+  const folder = workspaceFolder()
   const far = remoteServer()
   if (far)
     return act({

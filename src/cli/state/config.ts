@@ -109,6 +109,10 @@ export type CliSettings = ModelSettings & {
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
   /** Events from outside, and the endpoints where a server takes them in. */
   readonly triggers?: TriggersEntry
+  /** false: a question in a chat that nobody answers does not ring the terminal's bell. */
+  readonly bell?: boolean
+  /** true: the input line of the chat has the keys of vi. */
+  readonly vim?: boolean
   /** The location of the sessions. Only store-location.ts reads it, before anything else. */
   readonly store?: string
 }
@@ -132,8 +136,8 @@ export function readSettings(file: string, within?: string): CliSettings | null 
   const fields = parseFields(file, text)
   return Object.fromEntries(
     Object.entries(fields).map(([field, value]) => {
-      const check = Object.hasOwn(CHECKS, field) ? CHECKS[field as keyof CliSettings] : undefined
-      if (!check) throw unknownField({ file, field }, CHECKS)
+      const check = Object.hasOwn(SETTING_CHECKS, field) ? SETTING_CHECKS[field as keyof CliSettings] : undefined
+      if (!check) throw unknownField({ file, field }, SETTING_CHECKS)
       return [field, check(value, { file, field })]
     }),
   )
@@ -195,55 +199,69 @@ function failsAtToken(text: string): boolean {
 type ConfigField = { readonly file: string; readonly field: string }
 type Check<T> = {
   (value: unknown, where: ConfigField): T
-  /** The names of the fields in it, if the value is an object with known fields. */
-  readonly inner?: readonly string[]
+  /** The form of the value, for the reference. Absent: it is told by its fields. */
+  readonly form?: string
+  /** The checks of the fields in it, if the value is an object with known fields. */
+  readonly fields?: Readonly<Record<string, Check<unknown>>>
+  /** The check of every value in it, if the value is an object whose names are the user's. */
+  readonly each?: Check<unknown>
+}
+
+/** A check that does more than that of its fields. */
+function withFields<T>({ fields = {} }: Check<T>, check: Check<T>): Check<T> {
+  return Object.assign(check, { fields })
+}
+
+function withForm<T>(form: string, check: Check<T>): Check<T> {
+  return Object.assign(check, { form })
 }
 
 const badField = ({ file, field }: ConfigField, what: string): CliError =>
   new CliError(EXIT.config, `${file}: "${field}" ${what}.`)
 
-type Known = Readonly<Record<string, { readonly inner?: readonly string[] }>>
+type Known = Readonly<Record<string, { readonly fields?: Readonly<Record<string, unknown>> }>>
 
 function unknownField(where: ConfigField, known: Known): CliError {
   const name = where.field.split('.').at(-1) ?? ''
   const names = Object.keys(known)
   const near = nearest(name, names)
-  const home = names.find((group) => known[group]?.inner?.includes(name))
+  const home = names.find((group) => Object.hasOwn(known[group]?.fields ?? {}, name))
   const said = near === null ? `Known are: ${names.join(', ')}` : `Did you mean "${near}"?`
   const hint = home === undefined ? said : `Write it as "${home}.${name}".`
   return new CliError(EXIT.config, `${where.file}: "${where.field}" is not known. ${hint}`)
 }
 
-const text: Check<string> = (value, where) => {
+const text: Check<string> = withForm('text', (value, where) => {
   if (typeof value === 'string' && value.trim() !== '') return value
   throw badField(where, 'must be a text')
-}
+})
 
-const flag: Check<boolean> = (value, where) => {
+const flag: Check<boolean> = withForm('true or false', (value, where) => {
   if (typeof value === 'boolean') return value
   throw badField(where, 'must be true or false')
-}
+})
 
-const texts: Check<readonly string[]> = (value, where) => {
+const texts: Check<readonly string[]> = withForm('list of texts', (value, where) => {
   if (Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '')) return value as string[]
   throw badField(where, 'must be a list of texts')
-}
+})
 
 function oneOf<T extends string>(...words: readonly T[]): Check<T> {
-  return (value, where) => {
+  return withForm(words.map((word) => `"${word}"`).join(' | '), (value, where) => {
     const found = words.find((word) => word === value)
     if (found === undefined) throw badField(where, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`)
     return found
-  }
+  })
 }
 
 const table = <T>(check: Check<T>): Check<Readonly<Record<string, T>>> => {
-  return (value, where) => {
+  const whole = (value: unknown, where: ConfigField): Readonly<Record<string, T>> => {
     if (!isObject(value)) throw badField(where, 'must be an object')
     return Object.fromEntries(
       Object.entries(value).map(([name, item]) => [name, check(item, { ...where, field: `${where.field}.${name}` })]),
     )
   }
+  return Object.assign(whole, { each: check })
 }
 
 function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<NonNullable<T[K]>> }): Check<T> {
@@ -258,7 +276,7 @@ function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<Non
     // Safe: every field was checked by the check of its name.
     return Object.fromEntries(entries) as T
   }
-  return Object.assign(check, { inner: Object.keys(checks) })
+  return Object.assign(check, { fields: checks as Readonly<Record<string, Check<unknown>>> })
 }
 
 const LIMITS = [
@@ -278,18 +296,18 @@ const LIMITS = [
 ]
 const BUDGETS = ['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd']
 
-const count: Check<number> = (value, where) => {
+const count: Check<number> = withForm('whole number', (value, where) => {
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
   throw badField(where, 'must be a whole number from 0 on')
-}
+})
 
-const dollars: Check<number> = (value, where) => {
+const dollars: Check<number> = withForm('dollars', (value, where) => {
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
   throw badField(where, 'must be a number of dollars from 0 on')
-}
+})
 
 function amounts<T>(known: readonly string[], check: Check<T>): Check<Readonly<Record<string, T>>> {
-  return (value, where) => {
+  const whole = (value: unknown, where: ConfigField): Readonly<Record<string, T>> => {
     const all = table(check)(value, where)
     const unknown = Object.keys(all).find((name) => !known.includes(name))
     if (unknown !== undefined)
@@ -299,88 +317,98 @@ function amounts<T>(known: readonly string[], check: Check<T>): Check<Readonly<R
       )
     return all
   }
+  return Object.assign(whole, { fields: Object.fromEntries(known.map((name) => [name, check])) })
 }
 
-const path: Check<string> = (value, where) => {
+const path: Check<string> = withForm('path', (value, where) => {
   const given = text(value, where)
   return isAbsolute(given) ? given : resolve(dirname(where.file), given)
-}
+})
 
-const mcpServer: Check<McpEntry> = (value, where) => {
-  const server = object<McpEntry>({
-    command: text,
-    args: texts,
-    env: table(text),
-    url: text,
-    headers: table(text),
-    transport: oneOf('http', 'sse'),
-    tools: texts,
-    required: flag,
-  })(value, where)
+const mcpFields = object<McpEntry>({
+  command: text,
+  args: texts,
+  env: table(text),
+  url: text,
+  headers: table(text),
+  transport: oneOf('http', 'sse'),
+  tools: texts,
+  required: flag,
+})
+const mcpServer = withFields<McpEntry>(mcpFields, (value, where) => {
+  const server = mcpFields(value, where)
   if ((server.command === undefined) === (server.url === undefined)) throw badField(where, 'needs a command or a url')
   return server
-}
+})
 
-const endpoint: Check<EndpointEntry> = (value, where) => {
-  const checks = { baseUrl: text, protocol: oneOf('chat', 'messages', 'responses'), keys: texts } as const
-  const entry = object<EndpointEntry>(checks)(value, where)
+const endpointFields = object<EndpointEntry>({
+  baseUrl: text,
+  protocol: oneOf('chat', 'messages', 'responses'),
+  keys: texts,
+})
+const endpoint = withFields<EndpointEntry>(endpointFields, (value, where) => {
+  const entry = endpointFields(value, where)
   if (!/^https?:\/\//.test(entry.baseUrl ?? '') || !URL.canParse(entry.baseUrl))
     throw badField(
       { ...where, field: `${where.field}.baseUrl` },
       'must be an address that begins with http:// or https://',
     )
   return entry
-}
+})
 
-const webhook: Check<EndpointOptions> = (value, where) => {
-  const secret: Check<EndpointOptions['secret']> = (given, at) => {
-    // The value itself must not be quoted.
-    if (typeof given === 'string') throw badField(at, 'must name a variable or a file: {"env": "NAME"}')
-    return object<{ readonly env: string; readonly file: string }>({ env: text, file: path })(given, at)
-  }
-  return object<EndpointOptions>({
-    source: text,
-    verify: oneOf<WebhookScheme>('github', 'stripe', 'slack', 'hmac'),
-    secret,
-    label: text,
-    header: text,
-    timeHeader: text,
-    keyHeader: text,
-    bytesMax: tokens,
-  })(value, where)
-}
+const secretFields = object<{ readonly env: string; readonly file: string }>({ env: text, file: path })
+const secret = withFields<EndpointOptions['secret']>(secretFields, (given, at) => {
+  // The value itself must not be quoted.
+  if (typeof given === 'string') throw badField(at, 'must name a variable or a file: {"env": "NAME"}')
+  return secretFields(given, at)
+})
 
-const notify: Check<NotifyEntry> = (value, where) => {
-  const entry = object<NotifyEntry>({
-    webhook: object<WebhookSenderOptions>({ url: text, secret: text }),
-    command: object<CommandSenderOptions>({ argv: texts, cwd: path, env: texts }),
-  })(value, where)
+const notifyFields = object<NotifyEntry>({
+  webhook: object<WebhookSenderOptions>({ url: text, secret: text }),
+  command: object<CommandSenderOptions>({ argv: texts, cwd: path, env: texts }),
+})
+const notify = withFields<NotifyEntry>(notifyFields, (value, where) => {
+  const entry = notifyFields(value, where)
   const { webhook: to, command } = entry
   if (to ? !command && to.url && to.secret : command?.argv?.length) return entry
   throw badField(where, 'must be {"webhook": {"url": URL, "secret": NAME}} or {"command": {"argv": [PROGRAM]}}')
-}
+})
 
-const tokens: Check<number> = (value, where) => {
+const tokens: Check<number> = withForm('whole number above 0', (value, where) => {
   if (count(value, where) > 0) return Number(value)
   throw badField(where, 'must be more than 0')
-}
+})
+
+const webhook = object<EndpointOptions>({
+  source: text,
+  verify: oneOf<WebhookScheme>('github', 'stripe', 'slack', 'hmac'),
+  secret,
+  label: text,
+  header: text,
+  timeHeader: text,
+  keyHeader: text,
+  bytesMax: tokens,
+})
 
 function upTo(most: number): Check<number> {
-  return (value, where) => {
+  return withForm(`number from 0 to ${most}`, (value, where) => {
     if (typeof value === 'number' && value >= 0 && value <= most) return value
     throw badField(where, `must be a number from 0 to ${most}`)
-  }
+  })
 }
 
 function orObject<T, U>(plain: Check<T>, whole: Check<U>): Check<T | U> {
-  return (value, where) => (isObject(value) ? whole(value, where) : plain(value, where))
+  const either = (value: unknown, where: ConfigField): T | U => {
+    return isObject(value) ? whole(value, where) : plain(value, where)
+  }
+  return Object.assign(either, { form: `${plain.form ?? ''} | object`, fields: whole.fields ?? {} })
 }
 
 function listWith<T>(each: Check<T>): Check<readonly T[]> {
-  return (value, where) => {
+  return withForm('list of names or objects', (value, where) => {
     if (!Array.isArray(value)) throw badField(where, 'must be a list')
     return value.map((one, i) => each(one, { ...where, field: `${where.field}[${i}]` }))
-  }
+  })
 }
 
 type ProviderTool = NonNullable<HostedOptions['providerTools']>[number]
@@ -406,7 +434,7 @@ const triggerFields = object<TriggersEntry>({
   notify,
 })
 
-const checkTriggers: Check<TriggersEntry> = (value, where) => {
+const triggers = withFields<TriggersEntry>(triggerFields, (value, where) => {
   const entry = triggerFields(value, where)
   const { sources = {}, endpoints = {} } = entry
   const lost = Object.entries(endpoints).find(([, { source }]) => !Object.hasOwn(sources, source))
@@ -416,10 +444,16 @@ const checkTriggers: Check<TriggersEntry> = (value, where) => {
   const what = known.length === 0 ? 'has no source yet' : `has only: ${known.join(', ')}`
   const at = { ...where, field: `${where.field}.endpoints.${name}.source` }
   throw badField(at, `must be a source of "${where.field}.sources", which ${what}`)
-}
+})
 
-const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettings[K]>> } = {
-  model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
+const compaction = object<CompactionEntry>({ windowTokens: tokens, detectPins: flag })
+const bash = object<{ readonly risk?: 'strict' | 'relaxed' }>({ risk: oneOf('strict', 'relaxed') })
+
+/** The reference is made from it too. */
+export const SETTING_CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettings[K]>> } = {
+  model: withForm('text | list of texts', (value, where) =>
+    typeof value === 'string' ? [text(value, where)] : texts(value, where),
+  ),
   models: object<NonNullable<CliSettings['models']>>({
     routes: object<Partial<Readonly<Record<Workload, string>>>>({
       chat: text,
@@ -450,35 +484,39 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
   serviceTier: text,
   headers: table(text),
   // The file is JSON, so any value is allowed.
-  body: table((value) => value as Json),
+  body: table(withForm('any JSON', (value) => value as Json)),
   providerTools: listWith(providerTool),
   instructions: text,
   results: object<NonNullable<CliSettings['results']>>({ compression: oneOf('auto', 'full', 'light', 'off') }),
   context: object<NonNullable<CliSettings['context']>>({
     prefix: oneOf('keep', 'follow'),
-    compaction: (value, where) => {
-      if (value === false) return false
-      // As in code: compaction is on unless it is false.
-      if (value === true) throw badField(where, 'is on unless it is false: leave it out, or write an object')
-      return object<CompactionEntry>({ windowTokens: tokens, detectPins: flag })(value, where)
-    },
+    compaction: Object.assign(
+      (value: unknown, where: ConfigField) => {
+        if (value === false) return false
+        // As in code: compaction is on unless it is false.
+        if (value === true) throw badField(where, 'is on unless it is false: leave it out, or write an object')
+        return compaction(value, where)
+      },
+      { form: 'false | object', fields: compaction.fields ?? {} },
+    ),
   }),
   tools: texts,
-  bash: (value, where) => {
-    if (value === false) return false
-    if (value === true) return { risk: 'strict' }
-    const { risk = 'strict' } = object<{ risk?: 'strict' | 'relaxed' }>({ risk: oneOf('strict', 'relaxed') })(
-      value,
-      where,
-    )
-    return { risk }
-  },
+  bash: Object.assign(
+    (value: unknown, where: ConfigField) => {
+      if (value === false) return false
+      const { risk = 'strict' } = value === true ? {} : bash(value, where)
+      return { risk }
+    },
+    { form: 'true or false | object', fields: bash.fields ?? {} },
+  ),
   approvals: object<NonNullable<CliSettings['approvals']>>({ policy: path, environment: text }),
   mode: oneOf(...MODES),
   limits: amounts(LIMITS, count),
   budget: amounts(BUDGETS, dollars),
   mcp: table(mcpServer),
-  skills: (value, where) => texts(typeof value === 'string' ? [value] : value, where).map((each) => path(each, where)),
+  skills: withForm('path | list of paths', (value, where) =>
+    texts(typeof value === 'string' ? [value] : value, where).map((each) => path(each, where)),
+  ),
   tracing: object<TracingEntry>({ local: flag, otlp: text, content: flag }),
   memory: orObject(
     flag,
@@ -491,7 +529,9 @@ const CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettin
   scripts: oneOf('off', 'ask', 'on'),
   board: flag,
   worktrees: flag,
+  bell: flag,
+  vim: flag,
   endpoints: table(endpoint),
-  triggers: Object.assign(checkTriggers, { inner: triggerFields.inner ?? [] }),
+  triggers,
   store: text,
 }

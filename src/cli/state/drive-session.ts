@@ -1,6 +1,7 @@
 // Opens and closes everything that a command needs to drive sessions: the setup of a folder, the agent, and a harness
 // on the store.
 import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
+import type { Proposal } from '../../kernel/index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
@@ -20,12 +21,14 @@ import { flowOf } from './workflow-files.ts'
 import { holdHooks } from './hold-hooks.ts'
 import { addMemory } from './folder-memory.ts'
 import { parsePatienceMs } from '../present/outage.ts'
+import { isEventStream, printEventsDuring } from '../present/output-format.ts'
 import type { CommandContext } from './command-context.ts'
 import { PROGRAM } from './own-program.ts'
 import { quoteText } from '../present/call-preview.ts'
 import { outputStyle, terretCommand, warn } from '../present/print.ts'
 import { type FolderSetup, readSetup, type SetupFlags } from './folder-setup.ts'
 import { trustFolder } from './trusted-folders.ts'
+import { startFolder } from './workspace.ts'
 import { openProgress } from '../present/run-progress.ts'
 import { isWorkflowAgent, workflowOfAgent } from './workflow-agents.ts'
 
@@ -44,7 +47,7 @@ export async function readCommandSetup(
   agent?: string,
 ): Promise<FolderSetup> {
   if (call.is('trust')) trustFolder(place.home, folder)
-  const setup = await readSetup(place.home, folder, setupFlagsOf(call))
+  const setup = await readSetup(place.home, folder, { ...setupFlagsOf(call), start: startFolder(folder) })
   // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
   const silent = call.is('quiet') || workflowOfAgent(agent) === 'report'
   if (!silent) for (const note of setup.notes) warn(clean(note))
@@ -139,7 +142,7 @@ export type DrivenSession = {
   /** The number of the last event before this command. */
   readonly after?: number
   /** Calls that are already open. */
-  readonly calls?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
+  readonly calls?: readonly { readonly key: string; readonly proposal: Pick<Proposal, 'tool' | 'args'> }[]
 }
 
 /** Opens a harness and the session, drives and shows it, prints how it ended, and returns the exit code. */
@@ -154,9 +157,10 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
     const isScript = agent === SCRIPT
     const planned = agent !== undefined && (isScript || isWorkflowAgent(agent))
     const isReport = planned && !isScript && flowOf(agent) === null
-    const tools = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
+    const opened = new Map(calls.map(({ key, proposal }) => [`${session.id} ${key}`, proposal]))
     const found = isReport ? { found: (await import('../demo/report/report-graph.ts')).reportNodeText } : {}
-    const view = openProgress(process.stderr, { tools, ...found }, quiet || json)
+    const view = openProgress(process.stderr, { calls: opened, ...found }, quiet || json)
+    await view.load()
     ear.hear = (line) => view.hear(line)
     // A workflow asks about its result, so all of it is shown before the decision.
     const shown = { view, whole: planned, after, input, asks: !json, by: actorName(call), kept: [] }
@@ -165,10 +169,12 @@ export function driveAndReport(place: CommandContext, call: CommandArgs, driven:
       const printPlanned = isScript ? printScriptResult : isReport ? printReportResult : printFlowResult
       const print = planned ? printPlanned : printResult
       const waiting = result.status === 'completed' ? await pendingBelow(store, session.id) : []
-      const exit = await print(result, { json, quiet, told: view.told, folder, below: waiting })
+      const showing = { json, stream: isEventStream(call), quiet, told: view.told, folder, below: waiting }
+      const exit = await print(result, showing)
       return printChildren(store, session.id, { exit, json, stopped, folder, waiting })
     }
-    if (outcome === null) return report(await driveAtTerminal(run))
+    const printed = { store, session, after }
+    if (outcome === null) return report(await printEventsDuring(call, printed, () => driveAtTerminal(run)))
     const { printPursuit, pursueInRounds } = await import('../present/pursuit-run.ts')
     const driveRound = (from: number) => driveAtTerminal({ ...run, input: undefined, after: from })
     const task = { description: input ?? '', ...outcome }

@@ -19,6 +19,8 @@ import type { Environment } from './cli-home.ts'
 import type { EditorTools } from '../serve/editor-tools.ts'
 import { type McpServers, makeServers } from './mcp-servers.ts'
 import { type FolderSetup, toolNames } from './folder-setup.ts'
+import { projectNoteHook } from './project-note.ts'
+import { SCRIPT } from '../../view/script-cell.ts'
 import { type Flow, flowOf } from './workflow-files.ts'
 import { workflowParts, type WorkflowName, workflowOfAgent } from './workflow-agents.ts'
 import type { TracerContext } from '../../tracing/index.ts'
@@ -63,6 +65,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     instructions: said,
     approvals: { ...approvals, policy },
     secrets: environmentSecrets(env),
+    ...(flow || wishes.agent === SCRIPT ? {} : { hooks: [projectNoteHook(setup, wishes.agent)] }),
     ...routed,
     ...(results ? { results } : {}),
     context: { compaction: {}, ...context },
@@ -232,13 +235,16 @@ function isAskedInMode(tool: string, args: Json): boolean {
   return ASKED.has(tool)
 }
 
+/** A person watches a command and can stop it, and many are quiet for long: a compiler, a test. */
+const QUIET_MS = 120_000
+
 async function toolsFor(
   setup: FolderSetup,
   model: Model | Hint | undefined,
   { onLine, editor = {} }: Pick<FolderAgentOptions, 'onLine' | 'editor'> = {},
 ): Promise<readonly Tool[]> {
   const { launch, ...files } = editor
-  const { settings, folder, mode, policy, obeyed } = setup
+  const { settings, folder, policy, obeyed } = setup
   const { bashTool, builtInTools } = await import('../../tools/index.ts')
   // A question waits for a person unless --on-ask deny is set.
   const attended = policy.onAsk !== 'deny'
@@ -254,10 +260,20 @@ async function toolsFor(
   })
   const heard = onLine ? { onLine: await withoutSecretLines(onLine, setup.env) } : {}
   const bash = settings.bash
-    ? [bashTool({ workspace: folder, obeyed, attended, risk: settings.bash.risk, ...heard, ...launched })]
+    ? [
+        bashTool({
+          workspace: folder,
+          obeyed,
+          attended,
+          risk: settings.bash.risk,
+          softTimeoutMs: QUIET_MS,
+          ...heard,
+          ...launched,
+        }),
+      ]
     : []
   const tools = [...made, ...bash]
-  return mode === 'ask' ? tools.map(raiseApproval) : tools
+  return tools.map((tool) => approvedByMode(tool, setup))
 }
 
 async function withoutSecretLines(
@@ -298,14 +314,18 @@ function issueText({ message, path = [] }: Issue): string {
   return path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`
 }
 
-/** Raises the approval to at least `ask` for tools that mode `ask` asks about. A stricter one stays. */
-function raiseApproval(tool: Tool): Tool {
+/**
+ * The approval by the mode at the time of the call, because a chat changes its mode also while a run works. Mode `ask`
+ * raises the approval to at least `ask` for tools that it asks about. Mode `plan` refuses what is not only a look.
+ */
+function approvedByMode(tool: Tool, setup: FolderSetup): Tool {
   const stricter = (said: Approval): Approval => (said === 'auto' ? 'ask' : said)
   return {
     ...tool,
     approval: (args) => {
       const said = tool.approval(args)
-      if (!isAskedInMode(tool.name, args)) return said
+      if (setup.mode === 'plan') return tool.effect === 'read' || tool.outside ? said : 'never'
+      if (setup.mode !== 'ask' || !isAskedInMode(tool.name, args)) return said
       return said instanceof Promise ? said.then(stricter) : stricter(said)
     },
   }

@@ -1,12 +1,12 @@
 // The setup of one folder: the user's configuration, narrowed by the folder's own configuration if it is trusted, and keys. Nothing
 // of a folder is read before it is known to be trusted.
-import { lstatSync } from 'node:fs'
-import { join } from 'node:path'
+import { lstatSync, statSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Policy } from '../../index.ts'
 import { type Mode, MODEL_SETTINGS, readSettings, type CliSettings, MODES } from './config.ts'
 import { EXIT, CliError } from '../exit.ts'
-import { type Environment, type Home, findHome, realFolder } from './cli-home.ts'
+import { type Environment, type Home, findHome } from './cli-home.ts'
 import { type KeptRule, readKeptRules } from './kept-rules.ts'
 import { refuseOwnFolders } from './own-folders.ts'
 import { isInside, readPlainFile } from './plain-file.ts'
@@ -15,6 +15,8 @@ import { isTrusted } from './trusted-folders.ts'
 import { removeInvisible } from '../../view/invisible.ts'
 import { DEFAULT_LIMITS } from '../../kernel/index.ts'
 import { terretCommand } from '../present/print.ts'
+import { oneLine } from '../../view/clean.ts'
+import { startFolder, workspaceFolder } from './workspace.ts'
 
 const DEFAULT_TOOLS = ['read', 'write', 'edit', 'search', 'list', 'glob', 'ask_user']
 
@@ -26,6 +28,8 @@ export function toolNames({ tools, skills }: CliSettings): readonly string[] {
 export type FolderSetup = {
   readonly home: Home
   readonly folder: string
+  /** Where in the folder the person works: the AGENTS.md files down to it count. */
+  readonly start: string
   readonly trusted: boolean
   readonly settings: CliSettings
   readonly mode: Mode
@@ -34,7 +38,7 @@ export type FolderSetup = {
   readonly kept: readonly KeptRule[]
   /** Absolute paths of files and folders that this program obeys by configuration: policies and skills. */
   readonly obeyed: readonly string[]
-  /** The AGENTS.md of a trusted folder, or an empty string. */
+  /** The AGENTS.md files of a trusted folder, or an empty string. */
   readonly guidance: string
   /** The environment, then the `.env` files. */
   readonly env: Environment
@@ -47,11 +51,14 @@ export type SetupFlags = {
   readonly onAsk?: string | undefined
   readonly environment?: string | undefined
   readonly patienceMs?: number | undefined
+  /** A folder within the workspace. Default: the workspace itself. */
+  readonly start?: string
 }
 
 /** The setup of the current folder, for commands about the setup. */
 export function readSetupHere(wishes: SetupFlags = {}): Promise<FolderSetup> {
-  return readSetup(findHome(), realFolder(process.cwd()), wishes)
+  const folder = workspaceFolder()
+  return readSetup(findHome(), folder, { start: startFolder(folder), ...wishes })
 }
 
 export async function readSetup(home: Home, folder: string, wishes: SetupFlags = {}): Promise<FolderSetup> {
@@ -65,11 +72,13 @@ export async function readSetup(home: Home, folder: string, wishes: SetupFlags =
   const file = join(folder, '.terret', 'config.json')
   const own = trusted ? readSettings(file, folder) : null
   const settings = own ? narrowSettings(user, own, { file, userFile, defaultTools: toolNames(user) }) : user
-  const guidance = trusted ? readGuidance(folder) : { text: '', notes: [] }
+  const { start = folder } = wishes
+  const guidance = trusted ? readGuidance(folder, start) : { text: '', notes: [] }
   const kept = await readKeptRules(home, folder)
   return {
     home,
     folder,
+    start,
     trusted,
     settings,
     mode: effectiveMode(wishes.mode, settings.mode, own?.mode),
@@ -86,7 +95,9 @@ export async function readSetup(home: Home, folder: string, wishes: SetupFlags =
 
 /** A note about files that are read only in a trusted folder. It checks that they exist and reads none. */
 function untrustedNotes(folder: string): readonly string[] {
-  const found = Object.entries(OWN_FILES).flatMap(([file, name]) => (isThere(join(folder, file)) ? [name] : []))
+  const files = Object.entries(OWN_FILES).flatMap(([file, name]) => (isThere(join(folder, file)) ? [name] : []))
+  const isSecond = files.includes('AGENTS.md')
+  const found = [...new Set(files)].filter((name) => name !== 'CLAUDE.md' || !isSecond)
   if (found.length === 0) return []
   const names = found.length === 1 ? found[0] : `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`
   const verb = found.length === 1 ? 'is' : 'are'
@@ -94,7 +105,13 @@ function untrustedNotes(folder: string): readonly string[] {
 }
 
 /** The files that are read in a trusted folder, with their names for people. Its configuration names its policy. */
-const OWN_FILES = { '.terret/config.json': '.terret', 'AGENTS.md': 'AGENTS.md', '.env': '.env' } as const
+const OWN_FILES = {
+  '.terret/config.json': '.terret',
+  '.terret/commands': '.terret',
+  'AGENTS.md': 'AGENTS.md',
+  'CLAUDE.md': 'CLAUDE.md',
+  '.env': '.env',
+} as const
 
 /** Also true for a dangling link. */
 function isThere(file: string): boolean {
@@ -141,12 +158,46 @@ async function effectivePolicy(
   return onAsk === 'deny' ? { ...placed, onAsk } : placed
 }
 
-function readGuidance(folder: string): { readonly text: string; readonly notes: readonly string[] } {
-  const found = readPlainFile(join(folder, 'AGENTS.md'), folder)
-  if (found === null) return { text: '', notes: [] }
-  const { text, removed } = removeInvisible(found)
-  const note = `AGENTS.md has ${removed} invisible characters; they were taken out before the model reads it.`
-  return { text: `Instructions of this workspace (AGENTS.md):\n\n${text}`, notes: removed > 0 ? [note] : [] }
+type Guidance = { readonly text: string; readonly notes: readonly string[] }
+
+/**
+ * The AGENTS.md of each folder from the workspace down to `start`, or its CLAUDE.md where it has none. The last one is
+ * nearest to the work. A folder of another user is passed over, because nobody trusted that user.
+ */
+function readGuidance(folder: string, start: string): Guidance {
+  const parts = relative(folder, start).split(sep)
+  const below = parts.map((_, i) => join(folder, ...parts.slice(0, i + 1)))
+  const { uid } = statSync(folder)
+  const found = [folder, ...(start === folder ? [] : below)]
+    .filter((each) => statSync(each, { throwIfNoEntry: false })?.uid === uid)
+    .map((each) => readGuidanceFile(folder, each))
+  return {
+    text: found.flatMap(({ text }) => (text === '' ? [] : [text])).join('\n\n'),
+    notes: found.flatMap(({ notes }) => notes),
+  }
+}
+
+function readGuidanceFile(folder: string, at: string): Guidance {
+  for (const file of GUIDANCE_FILES) {
+    const found = readPlainFile(join(at, file), folder)
+    if (found === null) continue
+    const name = relative(folder, join(at, file))
+    const { text, removed } = removeInvisible(found)
+    const note = `${name} has ${removed} invisible characters; they were taken out before the model reads it.`
+    const title =
+      at === folder
+        ? `Instructions of this workspace (${name})`
+        : `Instructions for ${oneLine(relative(folder, at))}/ (${oneLine(name)})`
+    return { text: `${title}:\n\n${text}`, notes: removed > 0 ? [note] : [] }
+  }
+  return { text: '', notes: [] }
+}
+
+const GUIDANCE_FILES = ['AGENTS.md', 'CLAUDE.md'] as const
+
+/** The user's environment, without that of any folder. */
+export function readUserEnvironment(home: Home): Promise<Environment> {
+  return readEnvironment(home, null)
 }
 
 /** The environment first, then the user's `.env`, then only the keys in `.env` of a trusted workspace. */
@@ -187,6 +238,8 @@ const NOT_ITS_OWN = [
   'tracing',
   'results',
   'context',
+  'bell',
+  'vim',
 ] as const
 
 type NarrowingFiles = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }

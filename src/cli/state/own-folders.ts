@@ -3,9 +3,10 @@ import { realpathSync } from 'node:fs'
 import { EXIT, CliError } from '../exit.ts'
 import { terretCommand } from '../present/print.ts'
 import { remoteServer } from './remote-server.ts'
-import { type Home, findHome, realFolder } from './cli-home.ts'
+import { type Home, findHome } from './cli-home.ts'
 import { isInside } from './plain-file.ts'
 import { findStore } from './store-location.ts'
+import { workspaceFolder } from './workspace.ts'
 
 /** An agent that may write here must not reach its own records, its own trust or the user's keys. */
 export function refuseOwnFolders(home: Home, folder: string): void {
@@ -20,7 +21,7 @@ export function describeStart(what = 'one'): string {
 
 /** Why no agent may work in the current folder, or null. */
 export function findTroubleHere(): string | null {
-  return remoteServer() ? null : findOwnFolder(findHome(), realFolder(process.cwd()))
+  return remoteServer() ? null : findOwnFolder(findHome(), workspaceFolder())
 }
 
 /** Why no agent may work in this folder, or null. */

@@ -5,6 +5,7 @@ import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import { mayWait } from '../../view/pending-calls.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { withoutDriving } from './without-driving.ts'
+import { sessionIdsIn } from './session-folders.ts'
 import { terretCommand } from '../present/print.ts'
 import { shownId } from '../../view/clean.ts'
 
@@ -63,6 +64,17 @@ export async function findWaitingRoots(store: Store): Promise<readonly string[]>
     if (last === undefined || cards.length < PAGE) return [...roots]
     after = last.session
   }
+}
+
+type WaitingPlace = Parameters<typeof sessionIdsIn>[0] & { readonly at: object | null }
+
+/**
+ * The roots of all sessions that wait: of this folder, or of all folders. A remote server does not know this folder, so
+ * there it is always all.
+ */
+export async function waitingRoots(place: WaitingPlace, all: boolean): Promise<readonly string[]> {
+  const here = all || place.at === null ? null : await sessionIdsIn(place)
+  return (await findWaitingRoots(place.store)).filter((root) => here === null || here.has(root))
 }
 
 /** True if this session waits for a person, or only for a child that does. */

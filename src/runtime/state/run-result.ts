@@ -97,6 +97,7 @@ type Finish = 'stop' | 'calls' | 'length' | 'refusal'
 /** `Output` is the answer of a completed run, and `Tools` are the tools whose calls may wait. */
 export type Result<Output = Json, Tools extends ToolList[number] = ToolList[number]> = ResultEnd<Output> &
   PendingPart<Tools>
+/** The result of a run that came to its end. `orThrow` returns it, and throws for every other. */
 export type Completed<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Extract<
   ResultEnd<Output>,
   { status: 'completed' }
@@ -194,6 +195,7 @@ export class ResultCollector {
     // A run that was held back, or could not be prepared, ends without a start.
     if (type === 'run.started' || (type === 'run.settled' && !this.#open)) this.#reset()
     if (type === 'run.started') this.#open = true
+    if (type === 'user.withdraw') this.#queued = this.#queued.filter(({ seq }) => seq !== event.message)
     if (type === 'user.message' || (!this.#open && type !== 'run.settled')) this.#queued.push(event)
     else this.#events.push(event)
     if (type === 'run.started' || type === 'run.settled') this.#promote(event)

@@ -4,7 +4,7 @@ import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
 import type { Labels } from '../../kernel/content.ts'
 import { type ApiRequest, requireCard, type ApiAnswer, OWNER, addDriverNote } from '../server-host.ts'
-import { type IdempotencyKey, keyReusedRefusal, sessionIdsOf } from '../idempotency-keys.ts'
+import { eventIdOfKey, type IdempotencyKey, keyReusedRefusal, sessionIdsOf } from '../idempotency-keys.ts'
 import { HttpRefusal } from '../refusals.ts'
 import type {
   CommandsBody,
@@ -168,7 +168,7 @@ export async function handlePursue(asked: ApiRequest): Promise<ApiAnswer> {
 
 /** The key becomes the event's id, so a retry with the same key records nothing new. */
 function eventIdOf({ key }: ApiRequest): { readonly id?: string } {
-  return key ? { id: `http:${key.id}` } : {}
+  return key ? { id: eventIdOfKey(key.id) } : {}
 }
 
 /** The session is looked at in the background. The outcome is in its log. */

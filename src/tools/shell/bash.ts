@@ -13,7 +13,7 @@ import {
   runConfined,
   sandboxWarning,
 } from './run-confined.ts'
-import { functionCheck, oneOf, optionsChecker } from '../../options.ts'
+import { countCheck, functionCheck, oneOf, optionsChecker } from '../../options.ts'
 import type { Output } from '../core/tool-output.ts'
 import { classifyCommand } from './risk/classify-command.ts'
 import { findShell } from './sandbox.ts'
@@ -28,9 +28,15 @@ export type BashArgs = {
   readonly max_chars?: number
 }
 
+/**
+ * Options of `bashTool`: the workspace, what is hidden and protected in it, and how long and how much a command may
+ * run.
+ */
 export type BashOptions = ConfinedOptions & {
   /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse forbidden commands. */
   readonly risk?: 'strict' | 'relaxed'
+  /** How long a command may print nothing, unless the call says. Default 10,000. */
+  readonly softTimeoutMs?: number
   /**
    * Called for each line as it comes, up to a limit per call. For watching only, never for the record. Readers of the
    * session's stream get the same lines as deltas of kind `output`, in any process.
@@ -41,9 +47,11 @@ export type BashOptions = ConfinedOptions & {
 const checkOptions = optionsChecker<BashOptions>('bashTool', {
   ...CONFINED_OPTIONS,
   risk: oneOf<'strict' | 'relaxed'>({ strict: true, relaxed: true }),
+  softTimeoutMs: countCheck(1),
   onLine: functionCheck,
 })
 
+/** A line that a command printed while it runs. It is shown, and never in the log. */
 export type BashLine = {
   readonly type: 'bash_stdout_line'
   readonly stream: OutputStream
@@ -60,6 +68,7 @@ const LINE_CHARACTERS_MAX = 2_000
 /** Secrets are searched only in the first part of this size, so nothing after it is shown while the command runs. */
 const WATCHED_CHARACTERS_MAX = 32_000_000
 
+/** A tool that runs commands in a sandbox. Risky ones are asked about first, and without a sandbox all are. */
 export function bashTool(options: BashOptions): Tool {
   checkOptions(options)
   const ground = confinementOf(options)
@@ -106,27 +115,28 @@ async function execute(args: BashArgs, context: ToolContext, ground: BashSetup):
     // Not a login shell: the user's profile would export variables that the allowed list leaves out.
     argv: [shell, '-c', args.command],
     network: args.network === true,
-    softMs: args.soft_timeout_ms ?? SOFT_MS,
+    softMs: args.soft_timeout_ms ?? ground.softTimeoutMs ?? SOFT_MS,
     hardMs: args.timeout_ms ?? HARD_MS,
     onChunk: (stream: OutputStream, chunk: Uint8Array) => lines.push(stream, chunk),
   }
   const asked = { command: args.command, shell }
   const { max_chars: charsMax = null } = args
-  const told = { asked, timeoutText: timeoutText(args), charsMax }
+  const told = { asked, timeoutText: timeoutText(args, ground), charsMax }
   const ran = await runConfined(errand, ground, context)
   lines.end()
   return commandResult(ran, told, context)
 }
 
-function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
-  const { timeout_ms = HARD_MS, soft_timeout_ms = SOFT_MS } = args
+function timeoutText(args: BashArgs, { softTimeoutMs = SOFT_MS }: BashSetup): (kind: 'soft' | 'hard') => string {
+  const { timeout_ms = HARD_MS, soft_timeout_ms = softTimeoutMs } = args
   const soft = `Stopped: no output for ${soft_timeout_ms} ms. Is it waiting for input? Let it print progress, or raise "soft_timeout_ms".`
   const hard = `Stopped after ${timeout_ms} ms. "timeout_ms" allows up to ${HARD_MS_MAX}.`
   return (kind) => (kind === 'hard' ? hard : soft)
 }
 
-function describeTool(ground: Confinement): string {
-  const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${SOFT_MS / 1000} s without output and after ${HARD_MS / 1000} s in all.`
+function describeTool(ground: BashSetup): string {
+  const { softTimeoutMs: softMs = SOFT_MS } = ground
+  const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${softMs / 1000} s without output and after ${HARD_MS / 1000} s in all.`
   const sockets = ground.localSockets === true ? '' : 'unix sockets cannot be opened, '
   const walls = `Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, ${sockets}and there is no network unless "network" is true, for which a person is asked.`
   return `${what} ${sandboxWarning(ground) ?? walls}`

@@ -95,11 +95,11 @@ const VARIABLES = ['HOME', 'XDG_CONFIG_HOME', 'SystemRoot', 'TMPDIR', 'TEMP', 'U
 /**
  * Opens the repository that a folder is in; or says why none can be used, as the end of a sentence about the folder.
  */
-export async function openRepository(folder: string): Promise<GitRepository | string> {
+export async function openRepository(folder: string, timeoutMs = GIT_MS): Promise<GitRepository | string> {
   const asked = ['rev-parse', '--show-toplevel', '--absolute-git-dir', '--git-common-dir']
   // Only this command finds the repository and its owner. Of all commands it is the one that no setting makes run a
   // program.
-  const { code, stdout, stderr } = await spawnGit(folder, asked, {}, QUIET)
+  const { code, stdout, stderr } = await spawnGit(folder, asked, {}, QUIET, timeoutMs)
   const [top, gitDir, common] = stdout.split('\n')
   if (/dubious ownership/.test(stderr)) return 'belongs to another user'
   if (code !== 0 || !top || !gitDir || !common) return 'is in no git repository with files'
@@ -188,14 +188,14 @@ export async function runGit(
     await Promise.all([...linked, writeFile(join(place, 'config'), formatConfig(settings))]).catch(failWithoutPlace)
     const where = { GIT_DIR: gitDir, GIT_COMMON_DIR: place, GIT_WORK_TREE: top }
     const given = settings.filter(([name]) => !FORMAT_SETTINGS.has(name))
-    return await spawnGit(folder, args, where, [...given, ...(more.settings ?? []), ...QUIET])
+    return await spawnGit(folder, args, where, [...given, ...(more.settings ?? []), ...QUIET], more.timeoutMs)
   } finally {
     await rm(place, { recursive: true, force: true })
   }
 }
 
 /** Options of one call beside its arguments. */
-type GitCallOptions = { readonly settings?: readonly GitSetting[] }
+type GitCallOptions = { readonly settings?: readonly GitSetting[]; readonly timeoutMs?: number }
 
 function failWithoutPlace(error: unknown): never {
   if (hasErrnoCode(error, 'ENOSPC') || hasErrnoCode(error, 'EDQUOT')) throw diskFullFailure()
@@ -224,6 +224,7 @@ function spawnGit(
   args: readonly string[],
   where: Readonly<Record<string, string>>,
   settings: readonly GitSetting[],
+  timeoutMs = GIT_MS,
 ): Promise<GitResult> {
   const root = repositoryAround(folder, process.env)
   const program = findProgram(process.platform === 'win32' ? 'git.exe' : 'git', root, process.env)
@@ -246,7 +247,7 @@ function spawnGit(
     cwd: folder,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: GIT_MS,
+    timeout: timeoutMs,
     killSignal: 'SIGKILL',
   })
   const chunks: Buffer[] = []
