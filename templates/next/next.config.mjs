@@ -1,3 +1,9 @@
-// terret stays out of the bundle: it loads a native SQLite and files beside its code, which a bundler would leave behind. Without this
-// line each request is answered with `store_unsupported`.
-export default { serverExternalPackages: ['terret'] }
+// terret loads a native SQLite and files beside its code by their paths, where a bundler does not see them.
+const loaded = ['terret', '@photostructure/sqlite', 'node-gyp-build']
+
+export default {
+  // They stay out of the bundle.
+  serverExternalPackages: ['terret'],
+  // With `output: 'standalone'`, as in a container, they are copied only if they are named.
+  outputFileTracingIncludes: { '/**': loaded.map((name) => `./node_modules/${name}/**/*`) },
+}

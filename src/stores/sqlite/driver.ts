@@ -36,7 +36,8 @@ export function loadDriver(): Driver {
   const require = createRequire(import.meta.url)
   try {
     if (builtIn !== undefined && isRecent(builtIn)) return (require('node:sqlite') as SqliteModule).DatabaseSync
-    return collectingDriver((require(PACKAGE) as SqliteModule).DatabaseSync)
+    // Written out, because tools that trace what a server needs look for such texts.
+    return collectingDriver((require('@photostructure/sqlite') as SqliteModule).DatabaseSync)
   } catch (error) {
     throw new Fault('store_unsupported', isLeftBehind(error) ? LEFT_BEHIND : NO_DRIVER, String(error))
   }
@@ -44,9 +45,10 @@ export function loadDriver(): Driver {
 
 /** The package is installed for the program, and was not found from this file: a bundler has moved this code away from it. */
 function isLeftBehind(error: unknown): boolean {
-  if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) return false
+  // Not one that the package itself needs: the message names in quotes what is missing.
+  if (!(error instanceof Error && error.message.startsWith("Cannot find module '@photostructure/sqlite'"))) return false
   try {
-    createRequire(join(process.cwd(), 'program.js')).resolve(PACKAGE)
+    createRequire(join(process.cwd(), 'program.js')).resolve('@photostructure/sqlite')
     return true
   } catch {
     return false
@@ -55,14 +57,13 @@ function isLeftBehind(error: unknown): boolean {
 
 type SqliteModule = { readonly DatabaseSync: Driver }
 
-const PACKAGE = '@photostructure/sqlite'
-
 const EXTERNAL =
   "leave terret out of the bundle: serverExternalPackages: ['terret'] in next.config.mjs, or the list of external packages of another " +
-  'bundler.'
-const LEFT_BEHIND = `${PACKAGE} is installed, and a bundler such as that of Next.js has packed this program without it: ${EXTERNAL}`
+  'bundler. If the program is copied elsewhere without its node_modules, as with output: standalone, have @photostructure/sqlite and ' +
+  'node-gyp-build copied with it: outputFileTracingIncludes.'
+const LEFT_BEHIND = `@photostructure/sqlite is installed, and a bundler such as that of Next.js has packed this program without it: ${EXTERNAL}`
 const NO_DRIVER =
-  `No usable SQLite: install ${PACKAGE}, or use Node 24 or newer. ` +
+  `No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer. ` +
   `If a bundler such as that of Next.js packs this program, ${EXTERNAL}`
 
 /** How many closed databases may wait for the garbage collector. Each has two file descriptors. */
