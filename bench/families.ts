@@ -31,6 +31,7 @@ const FAMILIES: ReadonlyMap<string, () => Promise<Family>> = new Map([
   ['import', async () => (await import('./import.ts')).importing],
   ['install', async () => (await import('./install.ts')).install],
   ['cli', async () => (await import('./cli.ts')).cli],
+  ['terminal', async () => (await import('./terminal.ts')).terminal],
   ['watch', async () => (await import('./watch.ts')).idle],
   ['watch.latency', async () => (await import('./watch.ts')).latency],
   ['metrics', async () => (await import('./metrics.ts')).metrics],

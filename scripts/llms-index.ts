@@ -1,4 +1,4 @@
-// The index of what the package brings to read: llms.txt, made of the first lines of each guide, recipe and example. Reads only.
+// The index of what the package brings to read: llms.txt, made of the first lines of each guide, recipe, page on moving from another library, and example. Reads only.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -23,12 +23,17 @@ ${pagesIn(root, 'docs/guide')}
 
 ${pagesIn(root, 'docs/recipes')}
 
+## From others
+
+${pagesIn(root, 'docs/from')}
+
 ## Examples
 
 ${examplesIn(root)}
 
 ## Optional
 
+- [Terret beside others](docs/compare.md): what it has and lacks beside other libraries, and what those do better.
 - [Changes](CHANGELOG.md): what changed for the people who use Terret.
 `
 }

@@ -1,9 +1,11 @@
 // Writes docs/reference: `npm run reference`. With --check it writes nothing and fails when a page is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { apiPages } from './reference/api-pages.ts'
+import { readEntries } from './reference/api-reader.ts'
 import { REFERENCE, tablePages } from './reference/table-pages.ts'
 
-const pages = tablePages()
+const pages = new Map([...tablePages(), ...apiPages('.', readEntries(process.cwd()))])
 const stale: string[] = []
 for (const [path, text] of pages) {
   const file = join(REFERENCE, path)

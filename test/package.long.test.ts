@@ -64,13 +64,14 @@ describe('the package', () => {
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('B-PACK-1: installed in an empty folder, it runs the README example as written', () => {
-    writeFileSync(join(folder, 'example.mjs'), exampleOf('## First example'))
-    expect(run('example.mjs')).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining('completed It is 4 °C and raining in Oslo.') as string,
-      stderr: '',
-    })
+  it('B-PACK-1: installed in an empty folder, it runs the README example as written, in two processes', () => {
+    writeFileSync(join(folder, 'readme-agent.mjs'), exampleOf('## First example'))
+    const printed = ["requires_action { order: 'A-17', usd: 40 }\n", 'completed A-17 got 40 USD back.\n']
+    const readme = readFileSync(join(root, 'README.md'), 'utf8')
+    for (const stdout of printed) {
+      expect(run('readme-agent.mjs')).toMatchObject({ status: 0, stdout, stderr: '' })
+      expect(readme).toContain(`node agent.mjs         # ${stdout.trim()}`)
+    }
   })
 
   it('B-PACK-8: the programs of the quickstart and of the guide on limits run as written', () => {

@@ -6,19 +6,22 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { root, unpackAlone } from './package/packed.ts'
 
-it.each(['concepts', 'when-a-process-dies', 'testing'])('B-DOC-1: the programs of the guide %s run as written, and print what the page says', (name) => {
-  const page = readFileSync(join(root, 'docs', 'guide', `${name}.md`), 'utf8')
-  const folder = unpackAlone(['zod', '@photostructure/sqlite'])
-  for (const [, code = '', file = ''] of page.matchAll(/```ts\n(\/\/ (\S+\.mjs)\n[\s\S]*?)```/g))
-    writeFileSync(join(folder, file), code)
-  const shown = [...page.matchAll(/```text\n(\$ node [\s\S]*?)```/g)].map(([, text = '']) => text)
-  expect(shown.length).toBeGreaterThan(0)
-  for (const text of shown) {
-    const starts = [...text.matchAll(/^\$ (node .*)$/gm)].map(([, command = '']) => command)
-    const printed = starts.map((command) => `$ ${command}\n${printedBy(command, folder)}`).join('')
-    expect(withRanks(printed)).toBe(withRanks(text))
-  }
-})
+it.each(['concepts', 'when-a-process-dies', 'testing'])(
+  'B-DOC-1: the programs of the guide %s run as written, and print what the page says',
+  (name) => {
+    const page = readFileSync(join(root, 'docs', 'guide', `${name}.md`), 'utf8')
+    const folder = unpackAlone(['zod', '@photostructure/sqlite'])
+    for (const [, code = '', file = ''] of page.matchAll(/```ts\n(\/\/ (\S+\.mjs)\n[\s\S]*?)```/g))
+      writeFileSync(join(folder, file), code)
+    const shown = [...page.matchAll(/```text\n(\$ node [\s\S]*?)```/g)].map(([, text = '']) => text)
+    expect(shown.length).toBeGreaterThan(0)
+    for (const text of shown) {
+      const starts = [...text.matchAll(/^\$ (node .*)$/gm)].map(([, command = '']) => command)
+      const printed = starts.map((command) => `$ ${command}\n${printedBy(command, folder)}`).join('')
+      expect(withRanks(printed)).toBe(withRanks(text))
+    }
+  },
+)
 
 function printedBy(command: string, folder: string): string {
   const [, ...args] = command.split(' ')

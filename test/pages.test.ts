@@ -1,4 +1,5 @@
 // What the pages for newcomers quote is what the source says.
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -41,3 +42,12 @@ function behavioursIn(page: string): readonly string[] {
     [...numbers.matchAll(/\d+/g)].map(([number]) => `${area}${number}`),
   )
 }
+
+it('B-DOC-4: the program that docs/from compares others with runs as it stands there, and prints what its page says', () => {
+  const page = readFileSync(join(root, 'docs', 'from', 'README.md'), 'utf8')
+  const [, code, printed] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(page) ?? []
+  expect(code).toBe(readFileSync(join(root, 'examples', 'from', 'terret-refund.ts'), 'utf8'))
+  // Compiled by `npm run build:all`, which the tests begin with.
+  const script = join(root, '.build', 'examples', 'from', 'terret-refund.js')
+  expect(execFileSync(process.execPath, [script], { cwd: root, encoding: 'utf8' })).toBe(printed)
+})

@@ -11,6 +11,7 @@ import { oneLineText } from '../tools/skills/skill-text.ts'
 export type SandboxMode = 'none' | 'sandboxed' | 'read_only'
 /** From the loosest to the strictest. */
 export const SANDBOXES: readonly SandboxMode[] = ['none', 'sandboxed', 'read_only']
+/** Where the file of an agent comes from. A nearer layer replaces a farther one. */
 export type Layer = 'built-in' | 'user' | 'workspace'
 
 /** Sections of the prompt that are left out. */
@@ -23,6 +24,7 @@ export type OmittedSections = Frozen<{
   safetyPreamble: boolean
 }>
 
+/** An agent as its file describes it. */
 export type AgentDefinition = Frozen<{
   id: string
   /** When to use it: the models of its parents read this. */

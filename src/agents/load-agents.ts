@@ -22,6 +22,7 @@ import {
 import { type WorkspaceBounds, narrowDefinition } from './narrow-definition.ts'
 import { linkDefinitions } from './link-definitions.ts'
 
+/** Where agents are looked for, and whether files of the workspace count. */
 export type LoadOptions = {
   /** The user's folder: its `agents/*.md` replace definitions of the package. */
   readonly config?: string
@@ -44,6 +45,7 @@ const CHECKS: Checks<LoadOptions> = {
 }
 const checkOptions = optionsChecker<LoadOptions>('loadAgents', CHECKS)
 
+/** The agents that were found in files, and what is wrong with those that are left out. */
 export type LoadedAgents = {
   /** Sorted by id. */
   readonly definitions: readonly AgentDefinition[]

@@ -33,6 +33,7 @@ export type AgentPins = {
   readonly teams?: Readonly<Record<string, { readonly lead_model?: string; readonly agent_model?: string }>>
 }
 
+/** What agents from files are made with: tools, models, and what their prompts are told. */
 export type SubagentsOptions = {
   readonly pins?: AgentPins
   /** Sections for the prompts, beside the definitions' own. */
@@ -70,6 +71,7 @@ const checkOptions = optionsChecker<SubagentsOptions>('subagentsOf', {
   workspace: nonEmptyCheck,
 })
 
+/** Agents from files as a harness takes them, and what could not be made. */
 export type MadeSubagents = {
   /** For `subagents` of a harness. */
   readonly subagents: Readonly<Record<string, SubagentOptions>>
@@ -80,6 +82,7 @@ export type MadeSubagents = {
 /** Command tools. An agent that must be sandboxed does not get them on a machine without a sandbox. */
 const COMMANDS = ['bash', 'skill_run']
 
+/** Makes agents from files into the option `subagents` of a harness. */
 export function subagentsOf(definitions: readonly AgentDefinition[], options: SubagentsOptions = {}): MadeSubagents {
   checkOptions(options)
   const pinned = pinsOf(definitions, options.pins ?? {})

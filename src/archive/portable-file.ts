@@ -8,6 +8,7 @@ import type { LogRow, MoveAccountRow, TroubleRow } from '../stores/move/move-row
  * list with one record on each line.
  */
 export type Portable = readonly PortableRecord[]
+/** One line of an exported file. */
 export type PortableRecord =
   | PortableHeader
   | LogRow

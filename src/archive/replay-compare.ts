@@ -5,6 +5,7 @@ import { callKey, type Event } from '../kernel/event.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { isChildKey } from '../stores/plan/store-ids.ts'
 
+/** A recorded session that was run again, and where it went another way. */
 export type Rerun = {
   readonly events: readonly Event[]
   readonly sameTypes: boolean

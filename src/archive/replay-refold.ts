@@ -9,6 +9,7 @@ import { parseSnapshot } from '../runtime/state/session-cache.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { readLogEvents, readLog } from '../view/session-log.ts'
 
+/** A session that was folded anew, and the first difference from what was stored. */
 export type Refolded = {
   readonly session: string
   readonly events: number
@@ -39,6 +40,7 @@ export type ReplayStore = Pick<CompleteStore, 'read' | 'snapshot'>
 
 const PAGE = 1_000
 
+/** Folds an old log with the code of today and compares it with the snapshots. Nothing runs and no model is asked. */
 export async function refoldSession(
   store: ReplayStore,
   session: string,

@@ -31,6 +31,7 @@ export type Stub = (
 /** Logs by the ids of their sessions. */
 export type Logs = ReadonlyMap<string, readonly Event[]>
 
+/** Options of a rerun: which tools are real, and where their results come from. */
 export type RerunOptions = {
   readonly tools?: readonly Tool[]
   /**
@@ -54,6 +55,7 @@ const checkOptions = optionsChecker<RerunOptions>('recordingOf', {
 /** A new session of the harness that got the model and the tools. */
 export type RerunSession = { readonly id: string; run(): Promise<unknown> }
 
+/** A recorded session as something to run: its model answers as it did then, and its tools return what they did. */
 export type Recording = {
   readonly model: Model
   readonly tools: readonly Tool[]

@@ -16,6 +16,7 @@ import { recordsOf } from './stream-file.ts'
 export type Archive = ArchivedTree & { readonly records: Portable }
 export type ArchivedTree = { readonly session: string; readonly tree: SessionTree; readonly digest: string }
 
+/** Reads a session with its children and files, for an export. */
 export async function archiveOf(store: CompleteStore, root: string): Promise<Archive> {
   const tree = await readWholeTree(store, root)
   const records = recordsOf('tree', tree)

@@ -15,6 +15,7 @@ import { requiredBlobs } from '../view/readable-blobs.ts'
 
 /** `what` names a session, an account, a hold, a blob or the store. */
 export type StoreProblem = { readonly what: string; readonly text: string }
+/** What `checkStore` read, and every problem it found. */
 export type StoreCheck = {
   readonly sessions: number
   readonly events: number
@@ -44,6 +45,7 @@ const PAGE = 500
 /** How often a log with damage is read again, because it may have grown meanwhile. */
 const TRIES = 3
 
+/** Reads everything in a store and compares it with itself: logs, cards, blobs and accounts. It changes nothing. */
 export async function checkStore(
   store: CompleteStore,
   reader: StoreReader,

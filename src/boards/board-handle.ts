@@ -28,6 +28,7 @@ import {
 } from './shared-board.ts'
 import { readSessionCard } from './session-card.ts'
 
+/** The verbs that a board needs, of a harness or a client. */
 export type BoardSessions = Pick<Sessions, 'open' | 'session'>
 type ChangeBody<C = BoardChange> = C extends unknown ? Omit<C, 'id' | 'ended' | 'again'> : never
 /** `key`: the caller's own. The same key twice is the same change, also after a crash. */
@@ -36,6 +37,7 @@ type WithKey = { readonly key?: string }
 const TRIES = 10
 const PAGE = 200
 
+/** What a shared board begins with: its members and cards, and how often a task may be tried. */
 export type BoardOptions = {
   /** The id of its session. */
   readonly id?: string

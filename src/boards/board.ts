@@ -5,6 +5,7 @@ import { callKey, type Event } from '../kernel/event.ts'
 import { isObject, asList, asString } from '../view/untrusted-json.ts'
 
 export const STATUSES = ['todo', 'awaiting_approval', 'ready', 'in_progress', 'blocked', 'done', 'rejected'] as const
+/** How a task on a board stands. */
 export type BoardStatus = (typeof STATUSES)[number]
 
 export const CARDS_MAX = 200
@@ -25,7 +26,9 @@ export type Board = Frozen<{ version: number; made: number; cards: readonly Boar
 export const NO_CARDS: Board = { version: 0, made: 0, cards: [] }
 
 export const GOAL_STATUSES = ['active', 'paused', 'budget_limited', 'complete'] as const
+/** How a goal stands. */
 export type GoalStatus = (typeof GOAL_STATUSES)[number]
+/** What a session works towards, and whether it has got there. */
 export type Goal = Frozen<{ text: string; status: GoalStatus; note?: string }>
 
 /** The board of a session, and its goal if it has one. */
@@ -148,6 +151,7 @@ function singleLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
+/** A goal as a model is told it. */
 export function goalText(goal: Goal | null): string {
   if (goal === null) return 'There is no goal.'
   return `Goal (${goal.status}): ${singleLine(goal.text)}${goal.note === undefined ? '' : ` (${singleLine(goal.note)})`}`

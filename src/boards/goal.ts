@@ -54,6 +54,7 @@ function applyGoalAction(goal: Goal | null, { action, text: said, note }: Args):
   return output({ content: goalText(next), metadata: { goal: next } })
 }
 
+/** Options of `goalHook`: the store, and how often a model that stops early is reminded. */
 export type GoalHookOptions = {
   readonly store: BoardStore
   /** How often one run is told to go on. Default 3. The run's limits still apply. */

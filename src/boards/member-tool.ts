@@ -19,6 +19,7 @@ import { BoardHandle, type BoardSessions } from './board-handle.ts'
 import { rootIdOf } from '../view/ids.ts'
 import { readSessionCard } from './session-card.ts'
 
+/** Options of `memberTool`: the sessions, and which board belongs to which of them. */
 export type MemberToolOptions = {
   /** Returns the harness, which is made after this tool. */
   readonly sessions: () => BoardSessions
@@ -52,6 +53,7 @@ export function teamBoardOf(session: string): string {
   return `${rootIdOf(session)}-${BOARD}`
 }
 
+/** The tool of a member of a team: it takes tasks of the shared board and says how they went. */
 export function memberTool(options: MemberToolOptions): Tool {
   checkOptions(options)
   const { sessions, board = teamBoardOf } = options

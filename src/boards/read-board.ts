@@ -18,6 +18,7 @@ export async function readBoard(store: BoardStore, session: string): Promise<Boa
   return look.standing
 }
 
+/** The events of a log from its end, a page at a time, so that looking for the last board reads little. */
 export async function* newestFirst(store: BoardStore, session: string): AsyncGenerator<Event> {
   const seen = new Set<string>()
   let [log, end] = [session, await lastSeq(store, session)]

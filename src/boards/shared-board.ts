@@ -18,6 +18,7 @@ export type Member = Frozen<
 type MemberState = { rests?: 'ended' | 'stopped'; told?: number }
 /** A child of `parent`, by the name of its task. */
 type MemberChild = { parent: string; task: string }
+/** Tasks that several sessions work on, and the members who may take them. */
 export type SharedBoard = Board & Frozen<{ members: readonly Member[]; attemptsMax: number }>
 
 /**
@@ -46,6 +47,7 @@ type BoardAction =
   | { action: 'complete' | 'fail' | 'release'; card: string; attempt: number; note?: string }
   | { action: 'look' }
 
+/** Why a shared board did not take a change. */
 export type BoardRefusal =
   | 'NotOpen'
   | 'AlreadyOpen'
@@ -63,6 +65,7 @@ export type BoardRefusal =
   | 'NotHolder'
   | 'Unreadable'
 
+/** Whether a member may start a task, and if not, what stands in the way. */
 export type ClaimOutcome =
   /** `attempt` counts the claims of this card. Every later change to the card names it. */
   | { readonly type: 'Started'; readonly card: BoardCard; readonly attempt: number }
@@ -72,6 +75,7 @@ export type ClaimOutcome =
   | { readonly type: 'AlreadyActive'; readonly card: string }
   | { readonly type: 'NoClaimableTask' }
   | { readonly type: 'UnknownTask' }
+/** What came of a change to a shared board. */
 export type BoardOutcome =
   | ClaimOutcome
   | { readonly type: 'Changed' }

@@ -14,6 +14,7 @@ import { readSessionCard } from './session-card.ts'
 
 /** `agent`: a session of a model that no other session started. */
 export type TaskKind = 'graph' | 'agent' | 'sub_agent' | 'tool' | 'external_process'
+/** How a task that a session started stands. */
 export type TaskStatus =
   | ('Pending' | 'Running' | 'Awaiting' | 'CancelRequested')
   | ('Completed' | 'Failed' | 'Cancelled' | 'TimedOut' | 'Abandoned')
@@ -124,6 +125,7 @@ async function openCallRows(reads: TaskReads, parent: string): Promise<readonly 
   })
 }
 
+/** The verbs that `tasks` needs, of a harness or a client. */
 export type TaskSessions = Pick<Sessions, 'open' | 'session' | 'list'>
 /** The end of a task. `value` is its answer, if it has one. */
 export type TaskEnd = {

@@ -20,6 +20,7 @@ import { startTeam, stopMember } from './teams.ts'
 import { BoardHandle, type BoardSessions } from './board-handle.ts'
 import { readSessionCard } from './session-card.ts'
 
+/** Options of `teamTool`: the sessions in which members work. */
 export type TeamToolOptions = {
   /** Returns the harness, which is made after this tool. */
   readonly sessions: () => BoardSessions

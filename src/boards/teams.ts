@@ -16,6 +16,7 @@ import { readSessionCard } from './session-card.ts'
 
 /** `agent`: its subagent of the harness. */
 export type TeamMember = { readonly name: string; readonly agent: string }
+/** What a team begins with: its lead, members and tasks. */
 export type TeamOptions = {
   /** The session of the lead. */
   readonly lead: string
@@ -31,6 +32,7 @@ const checkTeam = optionsChecker<TeamOptions>('startTeam', {
   brief: nonEmptyCheck,
 })
 
+/** A team at work: its board, the sessions of its members, and what moves it on. */
 export type Team = {
   readonly board: BoardHandle
   /** The sessions of the members, by name. */

@@ -51,6 +51,7 @@ import { wireInput } from './wire-input.ts'
 /** The server's longest wait for a result. */
 const WAIT_S_MAX = 30
 
+/** One session of a server, with the verbs of a session of a harness. */
 export class ClientSession implements Session {
   readonly id: string
   readonly #remote: RemoteSession

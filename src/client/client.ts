@@ -43,6 +43,7 @@ import { refuseOptions, unsupportedFault } from './unsupported.ts'
 const PAGE_MAX = 200
 const PENDING_MAX = 1_000
 
+/** The verbs of a harness on a server elsewhere, over HTTP. `connect` makes one. */
 export class Client implements Sessions {
   /** The parts that only a server has, not the library. */
   readonly server: ServerInfo

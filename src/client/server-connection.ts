@@ -4,6 +4,7 @@ import { Fault, type FaultCode } from '../kernel/index.ts'
 import { findAnswerMismatch } from '../server/wire-answer-check.ts'
 import { type RouteName, ROUTES, type WireError } from '../server/wire.ts'
 
+/** Options of `connect`: the address of the server and the token. */
 export type ClientOptions = {
   /** Such as `http://127.0.0.1:4747`. */
   readonly url: string

@@ -4,6 +4,7 @@ import type { DueAnswer, Me, OpenedAnswer, SessionAnswer, TriggersAnswer, UsageA
 import type { CaseAnswer, EvalRunAnswer, EvalsAnswer } from '../server/wire-evals.ts'
 import type { ServerConnection } from './server-connection.ts'
 
+/** What a server says about itself: health, agents, cost and whose token this is. */
 export class ServerInfo {
   readonly #wires: ServerConnection
 

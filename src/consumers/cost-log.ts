@@ -7,6 +7,7 @@ import type { Consumer } from '../runtime/hooks/consumers.ts'
 import type { SettledRun } from '../runtime/hooks/settled-run.ts'
 import { isObject, parseJson } from '../view/untrusted-json.ts'
 
+/** Options of `costLog`: the file that gets a line for each run. */
 export type CostLogOptions = {
   readonly file: string
   /** The name of the consumer. Default: `cost-log`. */

@@ -47,6 +47,7 @@ export function stdoutSender(): NoticeSender {
     )
 }
 
+/** Options of `stdoutNotice`: which runs are printed. */
 export type StdoutNoticeOptions = NoticeOptions
 const checkStdout = optionsChecker<StdoutNoticeOptions>('stdoutNotice', NOTICE)
 
@@ -56,6 +57,7 @@ export function stdoutNotice(options: StdoutNoticeOptions = {}): Consumer {
   return noticeConsumer(stdoutSender(), options.name ?? 'stdout', options.when)
 }
 
+/** A program that is started for each notice, with its arguments, folder and variables. */
 export type CommandSenderOptions = {
   /** The program and its arguments. No shell reads them. */
   readonly argv: readonly string[]
@@ -63,6 +65,7 @@ export type CommandSenderOptions = {
   /** Names of environment variables that the program gets beside the usual ones. */
   readonly env?: readonly string[]
 }
+/** Options of `commandNotice`: the program, and which runs it is told about. */
 export type CommandNoticeOptions = NoticeOptions & CommandSenderOptions
 const COMMAND: Checks<CommandSenderOptions> = {
   argv: requiredCheck(listCheck(textCheck), 'Name the program and its arguments.'),
@@ -121,11 +124,13 @@ function commandSenderOf({ argv, cwd, env = [] }: CommandSenderOptions, of: stri
     })
 }
 
+/** An address that gets each notice, and the secret that notices are signed with. */
 export type WebhookSenderOptions = {
   readonly url: string
   /** The name of the environment variable with the secret that signs each request. */
   readonly secret: string
 }
+/** Options of `webhookNotice`: the address, and which runs it is told about. */
 export type WebhookNoticeOptions = NoticeOptions & WebhookSenderOptions
 const WEBHOOK: Checks<WebhookSenderOptions> = {
   url: requiredCheck(nonEmptyCheck),

@@ -16,6 +16,7 @@ import { CLEAR_AT, FAILURES_MAX, WindowFill, FULL_AT } from './window-fill.ts'
 /** `tokens` is its share of all tokens, by its characters. */
 export type ContextSource = Frozen<ShownSource & { tokens: number }>
 
+/** What fills the window of a session's model: how much of what, when it will be compacted, and when it was. */
 export type ContextReport = ContextFill &
   Frozen<{
     sessionId: string

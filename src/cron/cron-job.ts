@@ -9,6 +9,7 @@ export type MissedRule = 'skip' | 'once' | 'all'
 /** What a time does while an earlier run works: nothing, wait for its end, or stop it. */
 export type OverlapRule = 'skip' | 'queue' | 'replace'
 
+/** A job: when it runs, which agent, what that is told, and what happens to times that were missed. */
 export type CronJob = {
   readonly name: string
   /** Five fields: minute, hour, day of month, month, day of week. */

@@ -33,6 +33,7 @@ export type CronRow = CronJob & {
 /** What began at the request; `skipped` says why nothing did. */
 export type CronRun = { readonly session: string } | { readonly skipped: string } | { readonly waits: true }
 
+/** Options of `cron`: how the sessions of its jobs are named, and what they are opened with. */
 export type CronOptions = {
   /** The ids of the jobs' sessions begin with this: for a token that may choose only ids with its name. */
   readonly prefix?: string
@@ -44,6 +45,7 @@ const checkOptions = optionsChecker<CronOptions>('cron', {
   origin: (value) => (typeof value === 'object' && value !== null ? null : 'must be an object'),
 })
 
+/** Which jobs are listed, a page at a time. */
 export type CronListOptions = {
   readonly limit?: number
   readonly cursor?: string
@@ -61,6 +63,7 @@ const checkList = optionsChecker<CronListOptions>('cron list', {
 /** The name of a job, or the id of its session, such as `cron.nightly`. An id without a dot is given as `{ session }`. */
 export type CronName = string | { readonly session: string }
 
+/** Everything that is done with jobs: add, list, run now, switch on and off, remove. */
 export type CronVerbs = {
   /** Adds the job, or changes the one of this name. It is on disk, and fires from now on, when this resolves. */
   add(job: CronJobOptions): Promise<CronRow>

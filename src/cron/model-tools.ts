@@ -18,6 +18,7 @@ import { rootIdOf } from '../view/ids.ts'
 import { cron, type CronRow, type CronVerbs } from './cron.ts'
 import { readRootCard, type CronSessions } from './run-tools.ts'
 
+/** Options of the tool by which a model makes jobs: for which agents, and how many. */
 export type CronToolOptions = {
   /** Returns the harness, which is made after this tool. It has `cronPlanner()` among its `graphs`. */
   readonly sessions: () => CronSessions & Pick<Sessions, 'agents'>

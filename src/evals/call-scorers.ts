@@ -25,6 +25,7 @@ export type CallMode = 'exact' | 'same' | 'in_order' | 'includes' | 'only'
  */
 export type ArgsMode = 'includes' | 'same' | 'ignore' | ((found: Json, wanted: Json) => boolean)
 
+/** How strictly calls and their arguments are compared. */
 export type CallsOptions = { readonly mode?: CallMode; readonly args?: ArgsMode }
 
 const checkCalls = optionsChecker<CallsOptions>('calls', {
@@ -226,6 +227,7 @@ const checkBounds = optionsChecker<Bounds>('bounds', {
   ms: boundCheck,
 })
 
+/** A scorer that passes when a trial stays within so many turns, calls, tokens, dollars or milliseconds. */
 export function bounds(most: Bounds): Scorer {
   checkBounds(most)
   return {
@@ -242,6 +244,7 @@ export function bounds(most: Bounds): Scorer {
 /** How many events of a type its own log has: a number, or the least and the most. */
 export type EventCounts = Partial<Record<Event['type'], number | readonly [least: number, most: number]>>
 
+/** A scorer that counts events of the log. */
 export function events(counts: EventCounts): Scorer {
   const odd = Object.entries(counts).find(([, count]) => ![count].flat().every((each) => Number.isInteger(each)))
   if (odd) throw new Fault('invalid_config', `events takes a number, or the least and the most, for "${odd[0]}".`)

@@ -4,8 +4,10 @@ import { Fault } from '../kernel/failure.ts'
 import { countCase, type EvalReport, readReport } from './report.ts'
 import { CASES_MIN, type Interval, meanInterval, meanOf } from './statistics.ts'
 
+/** What two reports say together. `no difference seen` is not a proof that there is none. */
 export type DifferenceWord = 'better' | 'worse' | 'no difference seen'
 
+/** The difference of two reports, with how sure it is, and case by case. */
 export type ReportComparison = Frozen<{
   word: DifferenceWord
   /** How much more of the trials of a case pass in the second, in the mean. */

@@ -15,6 +15,7 @@ import { errorOf } from './run-trial.ts'
 import type { ScoreResult, Scorer } from './score.ts'
 import type { Trial } from './trial.ts'
 
+/** Options of a judge: the rubric, the model that grades by it, and how many votes it has. */
 export type JudgeOptions = {
   /** Criteria by their names, a list of them, or a text with a criterion on each line that begins with `- `. */
   readonly rubric: string | readonly string[] | Readonly<Record<string, string>>

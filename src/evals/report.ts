@@ -19,11 +19,16 @@ export type TrialReport = Frozen<{
   turns: number
   calls: number
 }>
+/** One case of a report, with all its trials. */
 export type CaseReport = Frozen<{ id: string; trials: readonly TrialReport[] }>
 
 /** `inconclusive`: too many trials say nothing about the agent. */
 export type SuiteStatus = 'passed' | 'failed' | 'inconclusive'
 
+/**
+ * What a suite came to: how many trials passed, how sure the rate is, and what it cost. It can be kept as JSON and
+ * compared later.
+ */
 export type EvalReport = Frozen<{
   version: 1
   suite: string

@@ -22,6 +22,7 @@ import { defineSuite, type EvalMode, MODE_CHECK, type Suite, TRIALS_CHECK } from
 import { SuiteMoney } from './suite-money.ts'
 import { readTrial, readTrialCalls, type TrialLogs } from './trial.ts'
 
+/** Options of `runSuite`: which cases, how often, and the earlier report to compare with. */
 export type RunSuiteOptions = {
   /** Where the trials are. Default: in memory, and gone when the run ends. */
   readonly store?: Store

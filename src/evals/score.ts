@@ -39,6 +39,7 @@ export type ScoreContext = {
   ) => Promise<T | null>
 }
 
+/** Something that gives a trial a score between 0 and 1, by code or by a model. */
 export type Scorer = {
   readonly name: string
   /** The least score that passes. Default 1. */
@@ -49,6 +50,7 @@ export type Scorer = {
 /** A scorer of your own. Its name is the name of the function. */
 export type ScoreFunction = (trial: Trial, context: ScoreContext) => ScoreResult | Promise<ScoreResult>
 
+/** What a trial came to. `errored` and `ungraded` say nothing about the agent. */
 export type TrialVerdict = 'passed' | 'failed' | 'errored' | 'ungraded'
 export type Graded = { readonly verdict: TrialVerdict; readonly scores: readonly Score[] }
 

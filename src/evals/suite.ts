@@ -54,6 +54,7 @@ export type SuiteGate = Frozen<{
   worseBy?: number
 }>
 
+/** What a suite is made of: cases, scorers, the agent, and how much it may spend. */
 export type SuiteOptions = {
   /** 1 to 40 letters, digits, `_` or `-`. The ids of its sessions begin with it. */
   readonly name: string

@@ -31,6 +31,7 @@ export type TrialCall = Frozen<{
   content: string
 }>
 
+/** One run of the agent on one case, as scorers see it: its answer, calls, cost and whole log. */
 export type Trial = Frozen<{
   case: EvalCase
   n: number

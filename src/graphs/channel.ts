@@ -6,6 +6,7 @@ import { plainJson } from './plain-json.ts'
 /** The whole state of a graph: a JSON value for each channel. */
 export type GraphState = { readonly [channel: string]: Json }
 
+/** A named value that the nodes of a graph share, with the rule that joins what they write to it. */
 export interface Channel<Value, Update = Value> {
   readonly type: 'last' | 'append' | 'reduce' | 'ephemeral'
   readonly initial: Value

@@ -6,6 +6,7 @@ import { assert } from '../kernel/failure.ts'
 import { drawingIn, mermaidOf } from '../view/graph-drawing.ts'
 import type { PlannerNode } from './planner-node.ts'
 
+/** A graph as data, to be shown or compared elsewhere. */
 export function toJson({ name, description, channels, nodes, edges, onInterrupt, onFailure }: Graph): Json {
   return {
     name,

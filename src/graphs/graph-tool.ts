@@ -6,6 +6,7 @@ import { type Approval, defineTool, type StandardSchema, type TypedTool } from '
 import { isObject } from '../view/untrusted-json.ts'
 import type { Graph } from './graph-definition.ts'
 
+/** Options of a tool that runs a graph: its name, its arguments, and what the model reads of the end. */
 export type GraphToolOptions<Args, Name extends string> = {
   readonly name: Name
   /** When to use it: the model reads this. */

@@ -17,6 +17,7 @@ import { withState } from './with-state.ts'
 import { type Mapped, type MissingItem, policyCheck } from './node.ts'
 import { END, type MapPolicy, START } from './planner-node.ts'
 
+/** Options of `mapReduce`: the items, what is done with each, and how the results are joined. */
 export type MapReduceOptions<Of, Value> = {
   /**
    * Also the name of its agent. Its input is `{ items: [...] }`, and its output has `items`, `value`, and `missing`.
@@ -59,6 +60,7 @@ const checkOptions = optionsChecker<MapReduceOptions<unknown, unknown>>('mapRedu
   concurrency: countCheck(1),
 })
 
+/** A graph that does something with each item, several at once, and joins what comes of them. */
 export function mapReduce<Of, Value>(options: MapReduceOptions<Of, Value>): Graph {
   checkOptions(options)
   const { name, description, map, reduce, policy, effect, retries, itemMs, totalMs, concurrency } = options

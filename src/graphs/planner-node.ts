@@ -97,6 +97,7 @@ const checkCommand = optionsChecker<CommandOptions<unknown, unknown>>('command',
   }),
 })
 
+/** What a node returns to write to channels and to say which node comes next. */
 export function command<Update, const Name extends string>(
   what: CommandOptions<Update, GotoTarget<Name> | readonly GotoTarget<Name>[]>,
 ): GraphCommand<Update, Name> {
@@ -106,6 +107,7 @@ export function command<Update, const Name extends string>(
   return { [COMMAND]: true, update, goto: all, ...(wake === undefined ? {} : { wake }) }
 }
 
+/** Starts a node with arguments of its own: one of several at once. */
 export function send<const Name extends string>(node: Name, args: { readonly [name: string]: Json }): Send<Name> {
   return { type: 'send', node, args }
 }

@@ -1,6 +1,7 @@
 // The building blocks of events: parts, gates, proposals, verdicts, limits, outcomes. Types only; the events are in
 // event.ts. The schema of exported files is generated from these types: run `npm run events` after a change.
 
+/** Whatever JSON can say. Everything in a log is of this type. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /** Makes every field read-only, for each member of a union. */
@@ -23,6 +24,10 @@ export type CallKey = string
 /** Large content is stored outside the log, by hash. */
 export type BlobRef = Frozen<{ type: 'blob'; hash: Hash; bytes: Whole; media: string; name?: string }>
 
+/**
+ * A piece of a message: text, the thoughts of a model, a file in the store, or a file given by its bytes, its address
+ * or the id of a provider.
+ */
 export type Part =
   | Frozen<{ type: 'text'; text: string }>
   /** `opaque` is the provider's own signed or encrypted form. It is sent back byte for byte or not at all. */
@@ -200,11 +205,14 @@ export type Limits = Frozen<{
   outageMs?: number
 }>
 
+/** What the provider of a model said or did not say. It decides whether the request is made again. */
 export type ProviderFailureClass =
   | ('rate_limit' | 'auth' | 'overflow' | 'bad_request')
   | ('server' | 'network' | 'timeout' | 'other')
+/** Why a model call failed: by its provider, with the process that made it, or because it was stopped. */
 export type ModelFailureClass = ProviderFailureClass | 'lost' | 'superseded' | 'interrupted'
 
+/** What a note tells the model, that no message says. */
 export type NoteKind = 'limit' | 'nudge' | 'correction' | 'learning' | 'undo' | 'context' | 'pin'
 /** Which budget pays: that of the run, the session, the session with its children, or the day. */
 export type Account = 'run' | 'session' | 'tree' | 'day'
@@ -220,15 +228,22 @@ export type Shortage = Frozen<{ limit: number; spent: number; held: number; need
 
 /** Data for the model and for people: short, bounded, actionable. It never ends a run by itself. */
 export type Failure = Frozen<{ kind: FailureKind; message: string; recoverable?: boolean }>
+/**
+ * What kind of failure a call came to. `Unknown` is a call that may have taken effect before its process was lost; it
+ * is never tried again by itself.
+ */
 export type FailureKind =
   | ('InvalidInput' | 'NotFound' | 'Denied' | 'Timeout' | 'NonZeroExit')
   | ('Unavailable' | 'Interrupted' | 'Unknown' | 'Failed')
 
+/** How a call ended. `unknown`: its process was lost, and it may have taken effect. */
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
+/** Why a run failed. Each reason has its cause and remedy in the reference of errors. */
 export type FailedReason =
   | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior' | 'refusal')
   | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'tool_error')
 
+/** How a run ended. `limit` and `halted` are ends that somebody set; only `failed` is trouble. */
 export type Outcome = Frozen<
   | { type: 'completed' }
   | { type: 'interrupted'; hook?: string }

@@ -35,12 +35,15 @@ import type {
 
 /** An event as it stands in a log. */
 export type Event = InboxEvent | OwnerEvent
+/** An event from outside, as it stands in a log. */
 export type InboxEvent = Envelope & InboxBody
+/** An event of the worker that held the session, as it stands in a log. */
 export type OwnerEvent = Envelope & OwnerBody
 /** The event of a type, as it stands in a log. Its body alone has a name of its own below. */
 export type EventOf<T extends Event['type']> = Extract<Event, { type: T }>
 /** An event as its writer makes it. */
 export type EventBody = InboxBody | OwnerBody
+/** What anyone may append, at any time. */
 export type InboxBody =
   | UserMessage
   | UserToolConfirmation
@@ -49,6 +52,7 @@ export type InboxBody =
   | UserWithdraw
   | UserSchedule
   | UserUnschedule
+/** What only the worker that holds the session may append. */
 export type OwnerBody =
   | SessionCreated
   | RunStarted
@@ -111,6 +115,7 @@ export type UserToolConfirmation = {
   readonly under?: CallKey // the call whose `remember` allowed this one
   readonly edit?: ArgumentsEdit // allowed with these arguments in place of those shown
 }
+/** Other arguments for a call than its model gave, and the digest of the call with them. */
 export type ArgumentsEdit = {
   readonly args: Json
   readonly digest: Hash // of the call with them
@@ -184,7 +189,9 @@ export type SessionCreated = {
   readonly within?: Narrowing // the most that it and its children may do
   readonly messages?: Hash // of the conversation from elsewhere that it was opened with
 }
+/** What a session says about itself to those who list sessions. */
 export type SessionDescription = Pick<SessionCreated, 'folder' | 'metadata' | 'labels' | 'program'>
+/** Where a child belongs: the call that made it, and what it may do for its parent. */
 export type Parent = {
   readonly session: Name
   readonly call: CallKey // the call of the parent that made it
@@ -243,6 +250,7 @@ export type RunStarted = {
   readonly foreign?: true // a fork took it along from the session it came from
   readonly traceparent?: string // of the first of its inputs that has one
 }
+/** What stays as it is for a whole run, also when a newer version of the program goes on with it. */
 export type FrozenRunSetup = Pick<
   RunStarted,
   'toolset' | 'instructions' | 'policy' | 'options' | 'code' | 'warnings' | 'metadata'
@@ -426,6 +434,7 @@ export type WakeScheduled = {
   readonly options?: Hash // of the run that asked for it: the new one has no more tools than that
 }
 
+/** The key of a call: the event whose reply asked for it, and its place in that reply. It never changes. */
 export function callKey(seq: number, index: number): CallKey {
   return `${seq}.${index}`
 }

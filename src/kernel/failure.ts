@@ -43,6 +43,7 @@ export class Bug extends Error {
   }
 }
 
+/** Throws a `Bug` unless the condition holds: for what cannot be otherwise if the program is right. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Bug(message)
 }

@@ -31,6 +31,7 @@ import type { OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
 
+/** What a session is after one more event. Pure: it returns a new session and leaves the given one as it was. */
 export function fold(session: Session, e: Event): Session {
   const s = open(session)
   take(s, e)
@@ -43,6 +44,7 @@ export function open(session: Session): OpenSession {
   return { ...session, run: run ? { ...run, turn: run.turn ? copyTurn(run.turn) : null } : null }
 }
 
+/** Like `fold`, in place: for long logs, on a session that `open` made. */
 export function take(s: OpenSession, e: Event): void {
   if (e.seq !== s.seq + 1) assert(false, `event ${e.seq} follows ${s.seq}`)
   const { epoch } = s

@@ -4,6 +4,7 @@ import { writerTime } from './clock.ts'
 import { type ArgumentsEdit, callKey, type EventOf, type OwnerBody, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
+/** How a call of the open turn stands: whether it may run, waits for somebody, runs, or has its result. */
 export type CallState = Frozen<
   | { type: 'ready' }
   /** `since` is the seq of the review that asked. Without it, the reply itself asked. */

@@ -3,10 +3,12 @@ import type { FailedReason, Frozen, Limits, Outcome } from './content.ts'
 import type { Run, Session } from './session.ts'
 
 export type StopReason = 'interrupted' | 'superseded' | 'limit'
+/** What `next` must know beside the session: the time, and the number of the lease it is asked under. */
 export type Here = Frozen<{ now: number; epoch: number }>
 
 const PATIENCE_MS = 15 * 60_000
 const OUTAGE_MS = 3 * 24 * 3_600_000
+/** The limits of a run where nobody set others. */
 export const DEFAULT_LIMITS: Limits = {
   modelRequests: 64,
   lossesMax: 8,

@@ -55,6 +55,10 @@ import {
 } from './result.ts'
 import { inputsForRun, type Run, type Session, inputsForRequest, type Wake } from './session.ts'
 
+/**
+ * Something to be done in the world, for which the intent is on disk already: prepare a run, ask the model, run a
+ * call, compact the context, or end a run.
+ */
 export type Effect = Frozen<
   | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly Wake[] }
   | { type: 'call'; key: string; seq: number; deadline: number }
@@ -68,9 +72,12 @@ export type Effect = Frozen<
  * person gave in place of the model's: it lands as a review. Neither has an intent of its own.
  */
 type RunMode = 'edit' | 'clear' | 'execute' | 'reconcile'
+/** What a session that rests is waiting for. */
 export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
 
+/** Nothing is to be done now. `until` is when to look again, if nobody comes before. */
 export type Rest = Frozen<{ type: 'rest'; waiting: Waiting; until: number | null }>
+/** What `next` returns: write these events, perform these effects and stop those, or rest. */
 export type Decision = Frozen<
   /** The harness decides these facts itself. */
   | { type: 'record'; events: readonly OwnerBody[] }
@@ -79,6 +86,10 @@ export type Decision = Frozen<
   | Rest
 >
 
+/**
+ * What must happen to a session now: an event to be written, effects to be performed, or nothing until something
+ * comes. Pure.
+ */
 export function next(s: Session, here: Here): Decision {
   if (!s.created || s.closed) return rest('nothing')
   if (s.held) return rest('resume')

@@ -20,6 +20,7 @@ type Report = Frozen<{ by: string; at: number; until: number }>
 /** `at` is the clock's time when the wake was scheduled. `options` are those of the run that scheduled it. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true; options?: string }>
 
+/** The open run of a session, with all that is counted in it. */
 export type Run = Frozen<{
   seq: number
   limits: Limits
@@ -72,6 +73,7 @@ export type Run = Frozen<{
 /** A run that its only owner changes in place. */
 export type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 
+/** A session as its events make it. Everything that happens next is decided from this alone. */
 export type Session = Frozen<{
   seq: number
   at: number
@@ -127,6 +129,7 @@ export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null 
 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
+/** The session before its first event: where folding begins. */
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
 export function inputOf(e: Extract<Event, { type: 'user.message' }>): UnreadInput {

@@ -4,10 +4,12 @@
 import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part, Proposal } from './content.ts'
 import { type AnswerGuard, callKey, type Event } from './event.ts'
 
+/** A call as a later request shows it to the model. */
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json } & CallSpelling>
 /** How the model wrote the call, where that says more than its arguments. */
 type CallSpelling = { raw?: string | undefined; text?: string | undefined }
 
+/** One message as a model is shown it: of the user, of the model, or the result of a call. */
 export type Message = Frozen<
   /** `pin`: no cut removes it. `report`: a child's report; adjacent reports are shown as one message. */
   | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined; report?: number | undefined }
@@ -37,6 +39,7 @@ type OutsideAnswer = Extract<Event, { type: 'user.custom_tool_result' }>
 type Confirmation = Extract<Event, { type: 'user.tool_confirmation' }>
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
+/** What stands in place of the content of an old result that is no longer shown. */
 export const CLEARED = '[Old tool result content cleared]'
 /** Below this limit a text shows only how to retrieve it. */
 export const FITTED_CHARS_MIN = 160

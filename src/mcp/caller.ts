@@ -5,6 +5,7 @@ import { nonEmptyCheck, listCheck, requiredCheck, oneOf, optionsChecker, whyName
 /** Operators and approvers can also view; neither includes the other. An admin may do everything. */
 export type CallerRole = 'viewer' | 'operator' | 'approver' | 'admin'
 
+/** Whoever uses sessions through an MCP server: a name, a role, and which sessions they reach. */
 export type Caller = {
   /** The name that the log records. */
   readonly name: string

@@ -13,6 +13,7 @@ import { type Caller, checkCaller } from './caller.ts'
 import type { ServerOptions } from './mcp-session-host.ts'
 import { createCallerServer } from './caller-server.ts'
 
+/** An MCP server over HTTP, to be mounted in a server of yours. */
 export type McpHandler = {
   fetch(request: Request, caller: Caller): Promise<Response>
   /** Ends all connections. */

@@ -8,14 +8,17 @@ import type { Caller } from './caller.ts'
 import { shownId } from '../view/clean.ts'
 import { rootIdOf } from '../view/ids.ts'
 
+/** Options of an MCP server: the host of its sessions, and what you add to it. */
 export type ServerOptions = {
   readonly desk: McpSessionHost
   /** Registers more on each server, an `McpServer` of the bundled `@modelcontextprotocol/server`. */
   readonly more?: (server: object) => void
 }
 
+/** With which agent a session is started, and under which id. */
 export type Start = { readonly id?: string; readonly agent?: string }
 
+/** The verbs that an MCP server offers to its clients, and to whom. */
 export type McpSessionHost = {
   /** Null if the session does not exist or the caller may not reach it. The caller cannot tell the two apart. */
   session(id: string, caller: Caller): Promise<Session | null>

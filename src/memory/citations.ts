@@ -73,6 +73,7 @@ export function citedLine({ id, kind, title, score, snippet }: Citation): string
   return plainLine(`- [${id}] ${kind} (${score}): ${title}: ${snippet}`)
 }
 
+/** An earlier run that is about the same, with what was asked and how it ended. */
 export type RecalledEpisode = Episode & {
   /** The relevance, from 0 to 1. */
   readonly score: number

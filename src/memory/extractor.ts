@@ -42,6 +42,7 @@ import {
   THRESHOLDS,
 } from './extraction.ts'
 
+/** When a model is asked what later runs should know, and which one. Each time costs money. */
 export type ExtractOptions = Partial<Thresholds> & {
   /**
    * The model to ask: a model, a name as in `models.named` of the harness or of a provider, or `hint:NAME` for a route.

@@ -77,6 +77,7 @@ function makeRecallHook(memory: RecallMemory, options: RecallHookOptions, views:
   })
 }
 
+/** Options of `recallHook`: how much a run is told of what was learned. */
 export type RecallHookOptions = Omit<RecallOptions, 'owner'> & {
   /**
    * The path of MEMORY.md, whose entries are told too. Without it none are. A single file is told to the sessions of
@@ -147,6 +148,7 @@ export function memoryHooks(memory: Memory, options: MemoryHooksOptions = {}): r
   return [makeRecallHook(memory, recall, views), learnHook(memory), ...files]
 }
 
+/** Options of `memoryHooks`: what a run is told, how much of it, and what is kept afterwards. */
 export type MemoryHooksOptions = RecallHookOptions & {
   /** The folder for the sessions' folders of runtime files. */
   readonly dir?: string

@@ -12,6 +12,7 @@ import type { Memory } from './memory.ts'
 import { memoryHooks, type MemoryHooksOptions } from './memory-hooks.ts'
 import { writeRuntimeFiles } from './runtime-files.ts'
 
+/** Options of `memoryPlugin`: what is recalled, kept and extracted. */
 export type MemoryPluginOptions = MemoryHooksOptions & {
   /**
    * After enough new tokens, calls and runs of a session, a model is asked for what later sessions should know. This

@@ -33,6 +33,7 @@ import { significantWords } from './relevance.ts'
 import { clean } from '../view/clean.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
 
+/** Options of `openMemory`: its file, and the store whose logs it reads. */
 export type OpenMemoryOptions = {
   /** An SQLite file of its own. It is created at the first use. */
   readonly file: string
@@ -82,12 +83,14 @@ export type Learned = Frozen<{
  */
 export type Ownership = { readonly owner?: string | null }
 
+/** Which learnings are recalled, and how many. */
 export type RecallOptions = CiteOptions &
   Ownership & {
     /** How long to look, in milliseconds. Default: 500. */
     readonly timeoutMs?: number
   }
 
+/** Which earlier runs are recalled, and how many. */
 export type RecallEpisodesOptions = RecallOptions & {
   /** Leaves out the runs of this session: its own conversation shows them. */
   readonly except?: string
@@ -110,6 +113,7 @@ export const RECALL: Checks<RecallOptions> = {
 const checkRecall = optionsChecker<RecallOptions>('recall', RECALL)
 const checkRecallEpisodes = optionsChecker<RecallEpisodesOptions>('recallEpisodes', { ...RECALL, except: textCheck })
 
+/** Which learnings are written to a file that every session is told. */
 export type Promotion = Ownership & {
   /** The file to add them to, such as MEMORY.md in the agent's folder. Its existing content stays as it is. */
   readonly file: string
@@ -130,10 +134,12 @@ const CANDIDATES = 50
 const KNOWN_ROW = 100
 export const RECALL_MS = 500
 
+/** Opens a memory over the sessions of a store. Hand it to a harness as `memoryPlugin(memory)`. */
 export function openMemory(options: OpenMemoryOptions): Memory {
   return new Memory(options)
 }
 
+/** What agents learned, in a file of its own, with searches over it. It can always be made again from the logs. */
 export class Memory {
   readonly store: OpenMemoryOptions['store']
   readonly #file: string

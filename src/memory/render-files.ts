@@ -6,6 +6,7 @@ import { type PendingWake, SessionView } from './session-view.ts'
 import { clean, safeJson } from '../view/clean.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
 
+/** The names of the files that show what a session is doing. */
 export type RuntimeFile = 'checkpoint.json' | 'session-state.md' | 'working-buffer.md'
 
 const CHECKPOINT_VERSION = 1
@@ -20,14 +21,17 @@ export function runtimeFiles(view: SessionView): Readonly<Record<RuntimeFile, st
   }
 }
 
+/** A session's state as `checkpoint.json`, made from its log. */
 export function checkpointOf(session: string, events: readonly Event[]): string {
   return renderCheckpoint(new SessionView(session, events))
 }
 
+/** What a session is doing, in Markdown, made from its log. */
 export function sessionStateOf(session: string, events: readonly Event[]): string {
   return renderSessionState(new SessionView(session, events))
 }
 
+/** The last things a session did, in Markdown, made from its log. */
 export function workingBufferOf(session: string, events: readonly Event[]): string {
   return renderWorkingBuffer(new SessionView(session, events))
 }

@@ -14,6 +14,10 @@ const checkOptions = optionsChecker<CacheRepliesOptions>('cacheReplies', {
   store: methodsCheck('give a store with get(key) and set(key, value, ttlMs)', 'get', 'set'),
 })
 
+/**
+ * Wraps a model so that the same request is answered without asking it again. Such answers cost nothing and are
+ * marked in the log.
+ */
 export function cacheReplies(model: string | Priced, options: CacheRepliesOptions): Priced
 export function cacheReplies(model: Model, options: CacheRepliesOptions): Model
 export function cacheReplies(given: string | Model, options: CacheRepliesOptions): Model {

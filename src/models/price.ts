@@ -12,6 +12,10 @@ export type Price = Frozen<{ input: number; output: number; cached?: number; cac
 /** The user's own prices, by `provider:model` or `provider:*`. */
 export type PriceTable = Readonly<Record<string, Price & { readonly contextTokens?: number }>>
 
+/**
+ * What is known about a model: its price and how many tokens it reads. Where nothing is known, `known` is false and
+ * the price is a guess that is not too low.
+ */
 export type Profile = Frozen<{
   /** The highest price of all tiers, used to reserve money before the tier of a call is known. */
   price: Price

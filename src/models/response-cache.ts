@@ -13,6 +13,7 @@ export interface ResponseStore {
   set(key: string, value: string, ttlMs: number): unknown
 }
 
+/** Options of `cacheReplies`: who shares the answers, for how long they hold, and where they are kept. */
 export type CacheRepliesOptions = {
   /** The scope in which answers are shared: a tenant, an application, a version of the prompt. */
   readonly namespace: string

@@ -30,6 +30,7 @@ export type RoutedWorkload = Frozen<{
   behind: string | null
 }>
 
+/** What each route comes to: its model, with price and window, or why it cannot be used. */
 export async function routeProfiles(routes: Routes): Promise<readonly RoutedWorkload[]> {
   const table = new RouteTable(routes)
   return Promise.all(

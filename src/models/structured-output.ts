@@ -11,6 +11,7 @@ import { isObject } from '../view/untrusted-json.ts'
 import { textOf } from '../view/shown-text.ts'
 
 const MODES = ['text', 'native', 'tool', 'prompted', 'auto'] as const
+/** How an answer by a schema is asked for: by the format of the host, by a tool, or in words. */
 export type OutputMode = (typeof MODES)[number]
 
 type ValidationResult =

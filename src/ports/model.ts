@@ -3,6 +3,7 @@ import type { Allow, Frozen, Json, Part, ProviderFailureClass, Usage } from '../
 import type { Message } from '../kernel/transcript.ts'
 import type { Clock } from './system.ts'
 
+/** A tool as the model is shown it. */
 export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
 /**
  * The shape of the final answer: enforced by the provider (`native`), or requested as the arguments of a call (`tool`).
@@ -11,6 +12,7 @@ export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schem
 
 /** From least to most. */
 export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+/** Whether a model may, must or must not call a tool, or must call this one. */
 export type ToolChoice = 'auto' | 'required' | 'none' | Frozen<{ tool: string }>
 /** How a model answers. Absent settings are left to the model's own, and to its provider. */
 export type AnswerSettings = Frozen<{
@@ -30,6 +32,7 @@ export type AnswerSettings = Frozen<{
   reasoning?: Effort | Frozen<{ budgetTokens: number }>
 }>
 
+/** What a model is asked: instructions, tools and messages, for one turn of a session. */
 export type Request = Frozen<{
   session: string
   /**
@@ -54,6 +57,7 @@ export type Request = Frozen<{
 /** `text`: what the model wrote, if it wrote the call as text. A block of several calls stands with its first one. */
 export type ReplyCall = Frozen<{ id: string; tool: string; args: string; text?: string }>
 
+/** One whole answer of a model: its parts, the calls that it wants made, and what it cost. */
 export type Reply = Frozen<{
   type: 'reply'
   parts: readonly Part[]
@@ -98,6 +102,7 @@ export type Delta = Frozen<{
   proposed?: { tool: string; index: number }
 }>
 
+/** What a model gets beside the request: a signal to stop, the time, and `emit` for text as it comes. */
 export type CallContext = Frozen<{
   signal: AbortSignal
   /** The harness's clock, for waiting. Other processes have other clocks. */
@@ -114,6 +119,7 @@ export type CallContext = Frozen<{
 /** The purpose a model is chosen for. Routes have a model for each, and `hint:NAME` asks for it. */
 export type Workload = 'chat' | 'reasoning' | 'agentic' | 'coding' | 'burst' | 'summarization' | 'vision'
 
+/** The model of a kind of work, in place of the name of a model. `route` says which model that is. */
 export type Hint = `hint:${Workload}`
 
 /**

@@ -6,6 +6,10 @@ import type { Event, InboxBody, OwnerEvent } from '../kernel/event.ts'
 /** The status of a session, and its card: the one derived row that indexes read. view/card.ts makes it. */
 export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
 
+/**
+ * One row about a session, derived from its log: the only thing that lists and workers read of sessions they do not
+ * drive.
+ */
 export type Card = Frozen<{
   session: string
   agent: string
@@ -75,12 +79,18 @@ export type Charge = Frozen<
   | { type: 'limit'; account: string; limit: number | null; raisedBy?: string }
 >
 
+/** Bytes that stand beside the logs, by their hash. */
 export type Blob = Frozen<{ hash: string; media: string; data: Uint8Array }>
+/** A folded session at one event, so that a long log is not read from its beginning. It can be dropped at any time. */
 export type Snapshot = Frozen<{ seq: number; version: number; body: string }>
 
 /** A message that one session writes into the inbox of another. The same id twice is the same message. */
 export type OutgoingMessage = Frozen<{ session: string; event: InboxBody }>
 
+/**
+ * Events of the worker that holds a session, with all that must become true together with them. Refused if the lease
+ * was lost or the log has grown.
+ */
 export type OwnerWrite = Frozen<{
   session: string
   lane: 'owner'
@@ -101,6 +111,7 @@ export type OwnerWrite = Frozen<{
   gained?: true
 }>
 
+/** Events from outside. They need no lease, and an id that is there already is not written again. */
 export type InboxWrite = Frozen<{
   session: string
   lane: 'inbox'
@@ -114,6 +125,7 @@ export type InboxWrite = Frozen<{
   charges?: readonly Charge[]
 }>
 
+/** One write to one session. A store writes several as one, or none. */
 export type Write = OwnerWrite | InboxWrite
 /**
  * One for each write. For the inbox, `seqs[i]` is the position of event i, also if it existed already (`duplicate`).
@@ -145,6 +157,7 @@ export type TakeOptions = Frozen<{
 export type ProcessId = Frozen<{ host: string; pid: number; started: number }>
 /** A worker that holds sessions, and the process it named. */
 export type Holder = Frozen<{ worker: string; process: ProcessId }>
+/** One account of money: what was spent, and what is held for calls that are at work. */
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 /** The record of a removed session, without its content. `bytes` are those of its events and blobs. */
 export type Removal = Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>

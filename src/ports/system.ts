@@ -1,6 +1,7 @@
 // The ports to the machine, as types: time, chance and processes. Code gets them passed in and imports none.
 import type { ProcessId } from './store.ts'
 
+/** Time, for everything that waits. A test gives its own, so that days pass at once. */
 export interface Clock {
   /** In ms. The engine's clock only goes forward. A store's is the machine's clock, which may be set. */
   now(): number
@@ -8,6 +9,7 @@ export interface Clock {
   timer(ms: number, fire: () => void): () => void
 }
 
+/** Chance, for ids and for waits of uneven length. A test gives its own, so that a run can be repeated. */
 export interface Random {
   id(): string
   /** From 0 up to, but not including, 1. For jitter, never for secrets. */

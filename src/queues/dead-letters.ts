@@ -13,6 +13,7 @@ import { type DeadItem, foldQueue } from './item-queue.ts'
 /** A harness, or a client of one. */
 export type LetterSessions = Pick<Sessions, 'list' | 'session'>
 
+/** An item of a queue, such as a settled run, that failed too often. It waits for a decision. */
 export type DeadLetter = {
   /** The same in every try; with the lane it names the letter. */
   readonly key: string
@@ -29,6 +30,7 @@ export type DeadLetter = {
   readonly deaths: number
 }
 
+/** Which dead letters are listed. */
 export type LetterFilter = { readonly consumer?: string }
 const checkFilter = optionsChecker<LetterFilter>('deadLetters', { consumer: nonEmptyCheck })
 const PAGE = 100
@@ -61,6 +63,7 @@ function letterOf({ key, data, tries, reason, at, deaths }: DeadItem, lane: stri
   return { key, lane, consumer: consumerOfAgent(agent), about: data, tries, reason, at, deaths }
 }
 
+/** What is decided about a dead letter: it is tried again, or dropped. */
 export type LetterChoice = {
   readonly lane: string
   readonly key: string

@@ -26,6 +26,10 @@ import { Relay } from './relay.ts'
 import { loadSdk, type Sdk } from './sdk.ts'
 import { type WakeSession, createWaker } from './wake-session.ts'
 
+/**
+ * Options of a worker that Restate wakes: the harness and its store, and the keys that requests of Restate are signed
+ * with.
+ */
 export type RestateOptions = {
   /** The harness that drives woken sessions. Do not call `work` on it. */
   readonly harness: Pick<Harness, 'health' | 'work'>
@@ -51,6 +55,7 @@ export type RestateOptions = {
   readonly onError?: (where: string, error: unknown) => void
 }
 
+/** A worker that Restate wakes: its address, and what ends it. */
 export interface RestateWorker {
   /** The address to register with Restate. */
   readonly url: string

@@ -11,6 +11,7 @@ import { scriptTool } from './script-tool.ts'
 /** `tool` is for `tools` of a harness, `planner` for its `graphs`. Every process that drives scripts needs both. */
 export type Scripts = { readonly tool: Tool; readonly planner: Graph }
 
+/** Lets models write programs that call tools. Hand `tool` and `planner` to a harness. */
 export function createScripts(options: ScriptOptions = {}): Scripts {
   return scriptsWith(options, startCellThread)
 }

@@ -21,6 +21,7 @@ export type ScriptLimits = {
   readonly computeMs: number
 }
 
+/** Options of `createScripts`: whether scripts are asked about, what they may use, and where saved ones are. */
 export type ScriptOptions = {
   /** Default `ask`. The environment variable `TERRET_SCRIPTS=0` turns scripts off, whatever stands here. */
   readonly mode?: ScriptMode

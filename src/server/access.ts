@@ -2,6 +2,7 @@
 // body.
 import type { Principal } from './wire.ts'
 
+/** A sign-in or a refused request, for a log of yours. It holds no token. */
 export type AccessEntry = {
   readonly at: number
   readonly type: 'signed_in' | 'refused'

@@ -25,6 +25,7 @@ import {
 export type { AccessEntry } from './access.ts'
 export type { EndpointOptions, Endpoints, WebhookScheme } from './webhook-endpoints.ts'
 
+/** Options of `serve`: the harness, the path it is mounted under, and who may reach it. */
 export type ServeOptions = {
   /**
    * The harness whose sessions are served. It drives them as without a server: call `harness.work()` for due sessions.
@@ -59,6 +60,7 @@ export type ServeOptions = {
   readonly onError?: (where: string, error: unknown) => void
 }
 
+/** A server to be mounted: its handlers, and the token of the owner. */
 export type MountedServer = {
   /** The owner's token, for the header `Authorization: Bearer TOKEN`. */
   readonly token: string
@@ -90,6 +92,7 @@ function checkOptions(options: ServeOptions): void {
   throw new Fault('invalid_config', `Unknown option "${unknown}" of serve. Known are: ${[...OPTIONS].join(', ')}.`)
 }
 
+/** Makes the API and the inspector of a harness, to be mounted in a server of yours. It opens no port. */
 export async function serve(options: ServeOptions): Promise<MountedServer> {
   checkOptions(options)
   const { base = '', token = randomBytes(TOKEN_BYTES).toString('base64url'), owner = 'owner' } = options

@@ -17,6 +17,7 @@ import {
 /** How the sender signs: as GitHub, Stripe or Slack do, or with an HMAC of the body alone. */
 export type WebhookScheme = 'github' | 'stripe' | 'slack' | 'hmac'
 
+/** Options of one endpoint that takes signed deliveries: its source, how it is signed, and where the secret is. */
 export type EndpointOptions = {
   /** The source of the harness's triggers that the deliveries belong to. */
   readonly source: string

@@ -6,8 +6,10 @@ import { type AnswerName, BODIES, QUERIES, type WireSchema } from './wire-schema
 export type Role = 'viewer' | 'operator' | 'approver' | 'admin'
 /** No token is asked for: each delivery is signed, with a secret that its sender and the server share. */
 export const SIGNED = 'signed'
+/** The methods that routes take. */
 export type Method = 'GET' | 'POST' | 'DELETE'
 
+/** A route: who may ask it, what it takes, and what it answers. */
 export type Route = {
   readonly method: Method
   /** `:name` stands for one segment of the path. */
@@ -285,5 +287,7 @@ const routes = {
   due: getRoute('due', 'Due', 'sessions that look again by themselves, and when', QUERIES.limit),
 } as const satisfies Readonly<Record<string, Route>>
 
+/** The names of all routes. */
 export type RouteName = keyof typeof routes
+/** Every route of a server, by its name. */
 export const ROUTES: Readonly<Record<RouteName, Route>> = routes

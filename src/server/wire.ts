@@ -33,10 +33,12 @@ export { type Method, type Role, type Route, type RouteName, ROUTES } from './wi
 export type Principal = Frozen<{ name: string; role: Role; roles: readonly string[]; reach: 'own' | 'all' }>
 
 // Codes that only a server has. The others are the library's fault codes.
+/** The codes of refusals: those of faults, and those that only a server has. */
 export type WireCode =
   | FaultCode
   | ('bad_target' | 'bad_host' | 'bad_origin' | 'unauthorized' | 'not_found' | 'forbidden' | 'media_type' | 'too_large')
   | ('in_flight' | 'store_changed' | 'closing' | 'internal' | 'method')
+/** The body of every refusal: a code for programs and a sentence for people. */
 export type WireError = Frozen<{ error: Frozen<{ code: WireCode; message: string }> }>
 
 /** A server's report of itself. `ok` only if an append was just made durable; otherwise `trouble` gives the reason. */
@@ -74,6 +76,7 @@ export type WireHealth = Frozen<{
   network?: NetworkHealth
 }>
 
+/** Whose token a request has, and the time and the store of the server. */
 export type Me = Principal & Frozen<{ now: number; store: string }>
 
 /**
@@ -113,6 +116,7 @@ export type WireAccount = Frozen<{
   assumedUsd: number
 }>
 
+/** A session, with what it waits for and what it spent. */
 export type SessionAnswer = Frozen<{
   card: WireCard
   pending: readonly WirePending[]
@@ -140,6 +144,7 @@ export type WirePursuit = Frozen<{
   trend?: 'first_iteration' | 'improving' | 'stable' | 'regressing'
   history?: readonly WireGrade[]
 }>
+/** The grade of one round of a pursuit. */
 export type WireGrade = Frozen<{
   round: number
   state: 'uncertain' | 'fail' | 'pass'
@@ -149,6 +154,7 @@ export type WireGrade = Frozen<{
   at: number
   session: string
 }>
+/** Where the log of a session cannot be read any more, and why. */
 export type Damaged = Frozen<{ seq: number; reason: string }>
 
 /** `events` in log order. `after` and `before` lead to the neighbouring pages; null where there is none. */
@@ -165,6 +171,7 @@ export type EventsAnswer = Frozen<{
   damaged?: Damaged
 }>
 
+/** The conversation as the model is shown it, and the last event it stands for. */
 export type MessagesAnswer = Frozen<{ messages: readonly Message[]; head: number }>
 
 /** The folded session after event `seq`. */
@@ -172,6 +179,7 @@ export type StateAnswer = Frozen<{ seq: number; head: number; session: Session; 
 
 /** The result of the last run. `open`: it did not settle within `wait`. */
 export type ResultAnswer = Frozen<{ open: boolean; result: WireResult | null }>
+/** How the last run of a session ended, or what it waits for. */
 export type WireResult = Frozen<{
   sessionId: string
   status: 'completed' | 'requires_action' | 'sleeping' | 'interrupted' | 'limit' | 'halted' | 'failed'
@@ -221,6 +229,7 @@ type WireSpending = {
   toolRetries: Readonly<Record<string, number>>
 }
 type WireFailure = { class: string; category: string; cause: string; nextAction: string; recoverable: boolean }
+/** One call of a run, with its arguments and its result. */
 export type WireCall = Frozen<{
   callId: CallKey
   tool: string
@@ -265,6 +274,7 @@ export type WhatIfAnswer = Frozen<{
   text: string
   parked: readonly Frozen<{ session: string; call: string; tool: string; args: Json; why: string }>[]
 }>
+/** The session that was opened, and the acknowledgement of its first message. */
 export type OpenedAnswer = Frozen<{ session: string; receipt: WireReceipt | null }>
 /** The outcome for each change of a call. */
 export type UndoneAnswer = Frozen<{
@@ -274,6 +284,7 @@ export type UndoneAnswer = Frozen<{
 export type PinsAnswer = Frozen<{
   pins: readonly Frozen<{ seq: number; text: string; inherited?: true; name?: string }>[]
 }>
+/** The pin that was set. */
 export type PinnedAnswer = Frozen<{ seq: number }>
 /** The wake that waits under this key now. `duplicate`: it waited before. */
 export type ScheduledAnswer = Frozen<{
@@ -283,7 +294,9 @@ export type ScheduledAnswer = Frozen<{
   duplicate: boolean
   elsewhere?: string
 }>
+/** Whether a wake was dropped. */
 export type UnscheduledAnswer = Frozen<{ dropped: boolean }>
+/** The acknowledgement of a pursuit. */
 export type PursuedAnswer = Frozen<{
   eventId: string
   seq: number
@@ -291,7 +304,9 @@ export type PursuedAnswer = Frozen<{
   queued: boolean
   fingerprint: string
 }>
+/** What was asked is done. */
 export type DoneAnswer = Frozen<{ ok: true }>
+/** The sessions that were taken out. */
 export type RemovedAnswer = Frozen<{
   removed: readonly Frozen<{
     session: string
@@ -316,6 +331,7 @@ export type PendingAnswer = Frozen<{
   now: number
 }>
 
+/** A tool of an agent, as the inspector shows it. */
 export type WireTool = Frozen<{
   name: string
   description: string
@@ -325,6 +341,7 @@ export type WireTool = Frozen<{
   approval: unknown
   outside: boolean
 }>
+/** An agent of a server: its model, tools, limits and children. */
 export type WireAgent = Frozen<{
   name: string
   model: string
@@ -338,6 +355,7 @@ export type WireAgent = Frozen<{
   /** The workflow's drawing: its nodes and edges. */
   graph: unknown
 }>
+/** The agents of a server. */
 export type AgentsAnswer = Frozen<{ agents: readonly WireAgent[] }>
 
 /** One row per day (UTC), agent and model. `complete`: false while older logs are still being counted; ask again. */
@@ -350,6 +368,7 @@ export type UsageRow = Frozen<{
   outputTokens: number
   replies: number
 }>
+/** What was spent, by day, agent and model. */
 export type UsageAnswer = Frozen<{
   rows: readonly UsageRow[]
   complete: boolean
@@ -374,6 +393,7 @@ export type DueRow = Frozen<{
   tries?: number
   scheduled?: readonly ScheduledRow[]
 }>
+/** The sessions that look again by themselves, and when. */
 export type DueAnswer = Frozen<{ due: readonly DueRow[]; now: number }>
 
 /** A cron job as it stands. Times are in ms; `next` is empty while it is off. */
@@ -395,7 +415,9 @@ export type CronJobRow = Frozen<{
   waiting: number
   ticks: readonly CronJobTick[]
 }>
+/** One time of a job: the session that it started, or why it was left out. */
 export type CronJobTick = Frozen<{ at: number; session: string } | { at: number; skipped: string; times?: number }>
+/** The jobs of a server, a page of them. */
 export type CronJobsAnswer = Frozen<{ jobs: readonly CronJobRow[]; next: string | null; now: number }>
 /** `began`: the session of a run that was asked for; `why` says why none began. */
 export type CronChangedAnswer = Frozen<{ job: CronJobRow | null; began?: string; why?: string }>
@@ -428,6 +450,7 @@ export type TriggerSourceRow = Frozen<{
   deferred: number
   dead: number
 }>
+/** The sources of events, and the last events of each. */
 export type TriggersAnswer = Frozen<{
   sources: readonly TriggerSourceRow[]
   triggers: readonly TriggerRow[]
@@ -447,24 +470,30 @@ export type LetterRow = Frozen<{
   reason: string
   at: number
 }>
+/** The dead letters that wait for a decision. */
 export type LettersAnswer = Frozen<{ letters: readonly LetterRow[]; count: number; now: number }>
+/** A decision about a dead letter. */
 export type LetterBody = Frozen<{ lane: string; key: string; decision: 'retry' | 'drop' }>
 /** The decision that counts, and who made it. */
 export type LetterDecidedAnswer = Frozen<{ decision: 'retry' | 'drop'; by: string }>
 
 /** The row of a token in lists. The token itself is shown once, when it is made. */
 export type TokenRow = Principal & Frozen<{ made: number; expires?: number }>
+/** Who has a token. The tokens themselves are never shown again. */
 export type TokensAnswer = Frozen<{ tokens: readonly TokenRow[] }>
+/** A new token. This answer is the only one that has it. */
 export type TokenMade = TokenRow & Frozen<{ token: string }>
 
 // The types of request bodies. The schemas in wire-schemas.ts check them.
 
 /** A text, parts, or an object that is sent as JSON. */
 export type WireInput = string | readonly InputPart[] | { readonly [name: string]: Json }
+/** A part of a message as it is sent to a server. Bytes are in base64. */
 export type InputPart =
   | Extract<Part, { type: 'text' | 'url' | 'file_id' | 'blob' }>
   | Frozen<{ type: 'image' | 'file'; media: string; data: string; name?: string }>
 
+/** What a session is opened with. */
 export type OpenBody = Frozen<{
   agent?: string
   input?: WireInput
@@ -494,6 +523,7 @@ export type WireSettings = Frozen<{
   parallelToolCalls?: boolean
   reasoning?: 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | Frozen<{ budgetTokens: number }>
 }>
+/** A message for a session, and what holds for the run that reads it. */
 export type MessageBody = Frozen<{
   input: WireInput
   when?: 'next' | 'after' | 'now' | 'idle'
@@ -507,6 +537,7 @@ export type MessageBody = Frozen<{
   patienceMs?: number
   at?: number
 }>
+/** One of several commands that are taken together, or not at all. */
 export type WireCommand =
   | Frozen<{ type: 'message'; input: WireInput; when?: 'next' | 'after' | 'now' }>
   | Frozen<{ type: 'redirect'; text: string }>
@@ -514,6 +545,7 @@ export type WireCommand =
   | Frozen<{ type: 'resume' }>
   | Frozen<{ type: 'cancel' }>
   | Frozen<{ type: 'withdraw'; message: number }>
+/** Commands that are taken together, or not at all. */
 export type CommandsBody = Frozen<{ commands: readonly WireCommand[] }>
 /** The token's principal is the one who answers. */
 export type AnswerBody = Frozen<{ callId: CallKey; content: string; ok?: boolean; sessionId?: string }>
@@ -534,12 +566,17 @@ export type DecisionBody = Frozen<{
   role?: string
   sessionId?: string
 }>
+/** A decision about more money for a session. */
 export type BudgetBody = Frozen<{ callId: 'budget'; allow: boolean; usd?: number; why?: string; sessionId?: string }>
 /** Either a time in ms since 1970, or how many ms from now. */
 export type ScheduleBody = Frozen<{ at?: number; inMs?: number; reason?: string; key?: string }>
+/** Which wake is dropped. */
 export type UnscheduleBody = Frozen<{ key: string }>
+/** What a session is to reach, and the rubric it is graded by. */
 export type PursueBody = Frozen<{ description: string; rubric: string; roundsMax?: number; usd?: number }>
+/** Whether a session is stopped or paused. */
 export type InterruptBody = Frozen<{ mode?: 'stop' | 'pause' }>
+/** From which event a copy of a session goes its own way, and what is different in it. */
 export type ForkBody = Frozen<{
   at?: number
   agent?: string
@@ -549,6 +586,7 @@ export type ForkBody = Frozen<{
   metadata?: Metadata
   id?: string
 }>
+/** From which event on a session is lived again, and what is changed. */
 export type WhatIfBody = Frozen<{
   at: number
   model?: string
@@ -558,6 +596,7 @@ export type WhatIfBody = Frozen<{
   runs?: 'one' | 'all'
   usd?: number
 }>
+/** The run whose changes to files are taken back. */
 export type UndoBody = Frozen<{ run?: number }>
 /** Either a text, or the seq of a message that was sent. */
 export type PinBody = Frozen<{ text?: string; seq?: number }>
@@ -571,6 +610,7 @@ export type CronBody = Frozen<{
   folder?: string
   job?: { readonly [name: string]: Json }
 }>
+/** Who gets a token, and what may be done with it. */
 export type TokenBody = Frozen<{
   name: string
   role: Role
@@ -585,6 +625,7 @@ export type StreamBody = Frozen<{ sessions?: Readonly<Record<string, number>>; c
 // The frames of a stream, by their `event:`. On a stream of one session `event` has its seq as `id:`; no other frame
 // has an id.
 
+/** What a stream sends, by the name of each frame. */
 export type Frames = {
   /** The first frame. `head`: of the session, or of each session. */
   readonly hello: Frozen<{ store: string; head: number | Readonly<Record<string, number>>; now: number }>

@@ -21,6 +21,10 @@ import { BUDGET } from '../view/pending-calls.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
 import type { PendingCall } from './look/pending.ts'
 
+/**
+ * A person's yes or no to one call. `digest` ties it to what was shown: if the call changed since, it is refused as
+ * stale.
+ */
 export type ApprovalDecision = {
   readonly callId: CallKey
   /** The session that asked, as `pending` names it. Default: this one. */

@@ -8,6 +8,7 @@ import { signalCheck } from './command.ts'
 import type { PursuitStatus } from './pursuit.ts'
 import type { Session } from './verbs.ts'
 
+/** Options of `awaitPursuit`: a signal that ends the waiting, and not the pursuit. */
 export type AwaitPursuitOptions = { readonly signal?: AbortSignal }
 const checkAwait = optionsChecker<AwaitPursuitOptions>('awaitPursuit', { signal: signalCheck })
 const LOOK_MS = 200

@@ -33,6 +33,7 @@ import type { AnySchema } from '../tools/core/tool-types.ts'
 import { metadataCheck } from './metadata.ts'
 import { laterWithSignal, readMoment } from './moment.ts'
 
+/** Options of `send`: when the message is read, and what holds for the run that reads it. */
 export type SendOptions<Schema extends AnySchema = AnySchema> = {
   /**
    * When the message is read while a run is open: `next` steers the run at its next request (default), `after` starts

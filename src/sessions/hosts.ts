@@ -38,6 +38,7 @@ function checkMessage(value: unknown, name: string, of: string): string | null {
   return listCheck(objectCheck)(parts, `${name}.parts`, of) ?? listCheck(objectCheck)(calls, `${name}.calls`, of)
 }
 
+/** Counts the tokens of a request before it is sent: the host counts if it can, otherwise they are estimated. */
 export async function countTokens(named: string | Model, input: CountInput): Promise<Counted> {
   const asked = typeof input === 'string' ? { messages: [textMessage(input)] } : input
   checkInput(asked)

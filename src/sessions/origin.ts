@@ -12,6 +12,7 @@ import { readInput } from './input.ts'
 import { labelsCheck, metadataCheck } from './metadata.ts'
 import type { SessionOrigin } from '../runtime/state/session-origin.ts'
 
+/** A file that a session is opened with, which its tools may read. */
 export type Attachment = FilePart & { readonly name: string }
 
 export type OriginOptions = {

@@ -10,6 +10,7 @@ import { ToolFailure } from '../tools/core/tool-output.ts'
 import { type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
 import { thrownText } from '../view/shown-text.ts'
 
+/** Tools, instructions, hooks and consumers that belong together, for the option `plugins`. */
 export type Plugin = {
   readonly name: string
   readonly tools?: readonly (Tool | ToolSource)[]

@@ -2,6 +2,7 @@
 import type { Frozen } from '../kernel/content.ts'
 import { type Check, countCheck, optionsChecker, requiredCheck, textCheck, whyNameInvalid } from '../options.ts'
 
+/** What a session is to reach, the rubric it is graded by, and how much that may cost. */
 export type PursueOptions = {
   /** What must be reached. The agent reads it, and the grader. */
   readonly description: string
@@ -81,6 +82,7 @@ export type RoundGrade = Frozen<{
   session: string
 }>
 
+/** How the grades of the rounds go. */
 export type PursuitTrend = 'first_iteration' | 'improving' | 'stable' | 'regressing'
 
 /** The last pursuit of a session. */

@@ -33,6 +33,10 @@ type MadeChange = {
   readonly at: number
 }
 
+/**
+ * What became of one file or call that was to be undone. `changed_since`: somebody else wrote to it, so it was left
+ * alone.
+ */
 export type UndoneCall = Undone & { readonly call: CallKey }
 
 /**

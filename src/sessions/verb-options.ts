@@ -29,6 +29,7 @@ import type { ChildRow } from './children.ts'
 import type { PursuitStatus } from './pursuit.ts'
 import type { MoneyAccount } from './look/accounts.ts'
 
+/** Options of one run: its output, limits, budget, tools and settings, and the message that it begins with. */
 export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
   RunChoices<Schema> & {
     /** Adds each reply of the model to the result, as the log has it. */
@@ -40,6 +41,7 @@ export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions,
     readonly require?: 'complete'
   }
 
+/** Options of `stream`: those of a run, and which events come. */
 export type StreamOptions<Schema extends AnySchema = AnySchema> = Omit<RunOptions<Schema>, 'require'> & {
   /**
    * Gives events after this seq. To continue a broken stream, give the last seq seen of each session by its id,
@@ -53,6 +55,7 @@ export type StreamOptions<Schema extends AnySchema = AnySchema> = Omit<RunOption
   readonly detach?: boolean
 }
 
+/** The answer to a call that is answered outside, by a program or a person. */
 export type Answer = {
   readonly callId: CallKey
   readonly content: string
@@ -66,6 +69,7 @@ export type Answer = {
  * names the sender in the log.
  */
 export type InterruptOptions = { readonly id?: string; readonly by?: string }
+/** When a session is to be looked at again, and what its model is told then. Give `at` or `inMs`. */
 export type ScheduleOptions = {
   /** When: a Date, or milliseconds since 1970. A past time is due at once. */
   readonly at?: Date | number
@@ -80,6 +84,7 @@ export type ScheduleOptions = {
   /** Names the sender in the log. */
   readonly by?: string
 }
+/** Options of `unschedule`: who drops the wake. */
 export type UnscheduleOptions = { readonly by?: string }
 
 /** The wake that waits under this key now, by the seq of its event. `duplicate`: it waited before. */
@@ -92,6 +97,7 @@ export type ScheduledWake = {
   readonly elsewhere?: string
 }
 
+/** Options of `close`: who closes the session. */
 export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: a repeated batch gets the same answer as the first, and is not sent twice. */
 export type CommandOptions = { readonly id?: string; readonly by?: string }
@@ -101,6 +107,7 @@ export type CommandOptions = { readonly id?: string; readonly by?: string }
 export type SessionChoice = { readonly stored?: boolean }
 /** `waitMs`: how long to wait for a working session. Default: not at all. */
 export type ResultOptions = { readonly waitMs?: number }
+/** Options of `fork`: the event after which the new session goes its own way, and what is different in it. */
 export type ForkOptions = {
   /** The event to fork at. Default: the end. */
   readonly at?: number
@@ -225,7 +232,9 @@ export function checkBlob(ref: unknown): string {
 
 // Filters for sessions, events and calls of a harness. reading.ts and look/ read them.
 
+/** Options of `remove`: who removes the session. */
 export type RemoveOptions = { readonly by?: string }
+/** Which waiting calls `pending` returns, and from where on. */
 export type PendingFilter = {
   readonly where?: Labels
   /** At most this many, plus the rest of the last session. Default: all. */
@@ -261,8 +270,10 @@ export type StatusParts = {
   /** The outcome that it pursues, or pursued last. */
   readonly pursuit: PursuitStatus
 }
+/** Which parts of a session's status are read beside the usual ones. Each costs a look at the log. */
 export type StatusOptions<Part extends keyof StatusParts = keyof StatusParts> = { readonly include?: readonly Part[] }
 
+/** Options of `pin`: `off` lets the pin go. */
 export type PinOptions = { readonly off?: boolean }
 
 /**

@@ -213,6 +213,7 @@ export interface Session {
   /** Closes the session: it accepts nothing more. An open run is interrupted first. */
   close(options?: CloseOptions): Promise<void>
 }
+/** How a session stands, with the further parts that were asked for. */
 export type SessionStatus<Part extends keyof StatusParts = never> = SessionState & Pick<StatusParts, Part>
 /** `focus`: the main subject for the summary. */
 export type CompactOptions = { readonly focus?: string }
@@ -236,6 +237,7 @@ export type Removed = Removal & {
   readonly worktrees?: readonly { readonly path: string; readonly branch: string }[]
 }
 
+/** The acknowledgement of a message: it is in the log, and will be read even if this process ends now. */
 export type SentReceipt = {
   /**
    * The message is recorded, but no worker of this program drives the session: a sentence for people about who does.
@@ -254,6 +256,10 @@ export type PursuitReceipt = SentReceipt & {
   readonly fingerprint: string
 }
 
+/**
+ * A run as it goes on: events and live text as they come, and `result` at its end. Leaving it early interrupts the
+ * run.
+ */
 export type RunStream<Output = Json, Tools extends ToolList[number] = ToolList[number]> = AsyncIterable<
   StreamEvent<Tools>
 > & {

@@ -16,6 +16,7 @@ import {
   optionsCheck,
 } from '../options.ts'
 
+/** The protocol in which a request came. */
 export type Dialect = 'messages' | 'responses' | 'chat'
 
 /** `rawArgs` is sent unchanged, even if it is not JSON. A missing id is made from the number of the request. */
@@ -41,6 +42,7 @@ export type ChaosModelReply = Frozen<{
   chaos?: ChaosDamage
 }>
 
+/** The kinds of refusal that a script can name. */
 export type TroubleName =
   | ('overloaded' | 'rate_limited' | 'overflow' | 'unauthorized' | 'quota')
   | ('server_error' | 'bad_request' | 'not_found')
@@ -175,6 +177,7 @@ export function overloadedError(): ChaosTrouble {
   return { status: 'overloaded' }
 }
 
+/** A provider that asks to wait, for so many seconds if it says so. */
 export function rateLimitError(seconds?: number): ChaosTrouble {
   return seconds === undefined ? { status: 'rate_limited' } : { status: 'rate_limited', retryAfter: seconds }
 }
@@ -184,6 +187,7 @@ export function overflowError(): ChaosTrouble {
   return { status: 'overflow' }
 }
 
+/** A provider that does not take the key. */
 export function unauthorizedError(): ChaosTrouble {
   return { status: 'unauthorized' }
 }
@@ -193,6 +197,7 @@ export function quotaError(): ChaosTrouble {
   return { status: 'quota' }
 }
 
+/** A provider that fails on its own. */
 export function serverError(): ChaosTrouble {
   return { status: 'server_error' }
 }

@@ -39,6 +39,7 @@ import { type ResponseHead, pauseUnlessClosed, sendAnswer } from './send-answer.
 import { type ProviderRefusal, type AnswerEncoder, type AnswerFrame, encodeFrame } from './answer-encoder.ts'
 import { isObject, parseJson } from '../view/untrusted-json.ts'
 
+/** Options of `startChaos`: the script of answers and troubles, and how strictly requests are looked at. */
 export type ChaosOptions = Frozen<{
   script: ChaosScript
   /** Refuses requests that break the provider's published rules. */
@@ -59,6 +60,7 @@ const checkOptions = optionsChecker<ChaosOptions>('startChaos', {
   clock: clockCheck,
 })
 
+/** A stand-in for providers that is running: its address, and what it was asked. */
 export interface Chaos {
   /** Without a slash at the end. The client may add `/v1` and a path. */
   readonly url: string
@@ -81,6 +83,10 @@ const ENCODERS: Readonly<Record<Dialect, AnswerEncoder>> = {
 const PING_MS = 20
 const SECRET = /auth|key|token|secret|cookie/i
 
+/**
+ * Starts a server that answers like OpenAI and Anthropic, by a script: with rate limits, broken streams and refusals,
+ * without a network or a key.
+ */
 export async function startChaos(options: ChaosOptions): Promise<Chaos> {
   checkOptions(options)
   const { port = 0, host = '127.0.0.1' } = options

@@ -19,8 +19,10 @@ export type IssuedItem = {
   readonly before: { readonly id: string; readonly type: string } | null
 }
 
+/** A response that was given out, with its calls. */
 export type IssuedResponse = { readonly stored: boolean; readonly calls: readonly string[] }
 
+/** What the stand-in for a provider has given out so far, to be compared with what comes back. */
 export type Issued = {
   /** The texts that go with a signature of Messages, or with the data of a redacted block. */
   readonly signatures: ReadonlyMap<string, ReadonlySet<string>>

@@ -6,6 +6,7 @@ import type { Dialect } from './chaos-script.ts'
 import type { ProviderRefusal } from './answer-encoder.ts'
 import { isObject, type JsonObject, asList, asString } from '../view/untrusted-json.ts'
 
+/** A request, as the rules of providers look at it. */
 export type RuleRequest = Frozen<{ headers: Readonly<Record<string, string>>; body: JsonObject; issued: Issued }>
 
 /** A rule of one dialect. */
@@ -20,6 +21,7 @@ export type DialectRule = Frozen<{
   check: (asked: RuleRequest) => ProviderRefusal | null
 }>
 
+/** Something that a real provider refuses, with where it is written down. */
 export type ProviderRule = DialectRule & { readonly dialect: Dialect }
 
 /** The first refusal among the entries of a list. */

@@ -6,6 +6,7 @@ import type { RuleRequest, ProviderRule } from './provider-rule.ts'
 import type { Dialect } from './chaos-script.ts'
 import type { ProviderRefusal } from './answer-encoder.ts'
 
+/** All rules by which the stand-in refuses a request, as the real providers do. */
 export const providerRules: readonly ProviderRule[] = [
   ...messagesRules.map((rule) => ({ ...rule, dialect: 'messages' as const })),
   ...responsesRules.map((rule) => ({ ...rule, dialect: 'responses' as const })),

@@ -13,6 +13,7 @@ import {
 } from './core/argument-schema.ts'
 import { defineTool, type Tool } from './core/tool.ts'
 
+/** A tool by which the model asks the user a question. The run parks until somebody answers. */
 export function askUserTool(): Tool {
   return defineTool({
     name: 'ask_user',

@@ -16,8 +16,10 @@ const SKILLS = ['skill_read', 'skill_run'] as const
 const OTHERS = ['jsonl_search', 'ask_user', 'web_fetch', 'extract_from_result', 'parallel_llm'] as const
 const ALL: readonly string[] = [...FILES, ...SKILLS, ...OTHERS]
 
+/** The names of the tools that `builtInTools` can make. */
 export type BuiltInName = (typeof FILES)[number] | (typeof SKILLS)[number] | (typeof OTHERS)[number]
 
+/** Options of `builtInTools`: the folder they work in, which tools, and what they may reach. */
 export type BuiltInOptions = FileToolsOptions & {
   /** Absent: the six file tools. Empty: none. */
   readonly names?: readonly BuiltInName[]

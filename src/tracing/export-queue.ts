@@ -12,6 +12,7 @@ import { createdOf, readTree, findRootRun } from './read-tree-logs.ts'
 /** `dropped`: did not fit in the queue, or came too late. `failed`: could not be read or sent. Counted in runs. */
 export type DropReport = Frozen<{ sink: string; dropped: number; failed: number; message: string }>
 
+/** How many spans a sink has taken, and how many were lost on the way. */
 export type ExportQueueStats = Frozen<{ sink: string; exported: number; dropped: number; failed: number }>
 
 export type ExportQueueOptions = {

@@ -25,6 +25,7 @@ import { captureCheck, type Sink } from './sink.ts'
 /** Both bounds apply. The newest trace is kept, however large. */
 type KeepBounds = { readonly files: number; readonly bytes: number }
 
+/** Options of `localTraces`: the folder, what is captured, and how much is kept. */
 export type LocalOptions = {
   /** Default: `~/.terret/traces`. */
   readonly dir?: string
@@ -48,6 +49,7 @@ const checkOptions = optionsChecker<LocalOptions>('localTraces', {
 /** A long-lived process cleans up again after this many exports. */
 const SWEEP_EVERY = 50
 
+/** A sink that writes traces to files of this machine, one for each trace. */
 export type LocalTraces = Sink & {
   /** `<dir>/<name>-<hash>`. It contains `<trace id>.jsonl`, and with captured content `prompts/<hash>.txt`. */
   readonly folder: string

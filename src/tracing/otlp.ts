@@ -7,6 +7,7 @@ import { type PostAnswer, type HttpClient, openHttpClient, postOnce } from './ht
 import type { Capture } from '../view/spans/span.ts'
 import { captureCheck, type ExportContext, type Sink } from './sink.ts'
 
+/** Options of `otlp`: the collector, its headers, and what is captured. */
 export type OtlpOptions = {
   /**
    * The collector's address; `/v1/traces` is added. Default: the variables of OpenTelemetry, then
@@ -40,6 +41,7 @@ const checkOptions = optionsChecker<OtlpOptions>('otlp', {
   env: objectCheck,
 })
 
+/** A sink that sends spans to a collector of OpenTelemetry, over HTTP. */
 export function otlp(options: OtlpOptions = {}): Sink {
   checkOptions(options)
   const env = options.env ?? process.env

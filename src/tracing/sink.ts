@@ -9,6 +9,7 @@ const word = oneOf<'none' | 'content'>({ none: true, content: true })
 export const captureCheck: Check = (value, name, of) =>
   typeof value === 'object' && value !== null ? flags(value, name, of) : word(value, name, of)
 
+/** What a sink gets beside the spans: the long texts they refer to, the time, and a signal to stop. */
 export type ExportContext = Frozen<{
   /** Texts that spans refer to by hash: instructions and toolsets. Empty unless the sink captures prompts. */
   texts: ReadonlyMap<string, string>

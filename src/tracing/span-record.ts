@@ -1,6 +1,7 @@
 // Writes spans as lines of JSON and reads them back. It touches no files: local-traces.ts does.
 import type { Attributes, Span } from '../view/spans/span.ts'
 
+/** A span as a line of a local trace. */
 export type SpanRecord = {
   readonly type: 'span'
   readonly trace_id: string

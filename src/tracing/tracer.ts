@@ -17,6 +17,7 @@ import {
 import { type DropReport, ExportQueue, type ExportQueueStats } from './export-queue.ts'
 import type { Sink } from './sink.ts'
 
+/** Options of a `Tracer`: the store it reads, its sinks, and what it does with spans it cannot deliver. */
 export type TracerOptions = {
   readonly store: Store
   readonly clock: Clock
@@ -53,6 +54,10 @@ const checkTracer = optionsChecker<TracerOptions>('new Tracer', {
 const QUEUE_MAX = 1_024
 const CLOSE_MS = 5_000
 
+/**
+ * Makes spans out of logs and hands them to its sinks, without ever delaying a run. `tracing` makes one for a
+ * harness.
+ */
 export class Tracer {
   /** Whether model requests pass the trace on. */
   readonly propagate: boolean

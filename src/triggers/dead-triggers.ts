@@ -11,6 +11,7 @@ import { sessionMissingFault } from '../stores/plan/plan-writes.ts'
 import { CONTENT_LABEL } from './decision-cache.ts'
 import { TRIGGER_LABEL, type TriggerPlace, triggerPlaceOf } from './trigger-definition.ts'
 
+/** An event that came to no end: its triage failed too often, or could not begin. */
 export type DeadTrigger = {
   readonly sessionId: string
   readonly source: string
@@ -19,6 +20,7 @@ export type DeadTrigger = {
   readonly at: number
   readonly reason: string
 }
+/** Verbs on events that came to no end: list them, run one again, or drop it. */
 export type DeadTriggers = {
   /** The newest first. */
   readonly list: (options?: { readonly source?: string; readonly limit?: number }) => Promise<readonly DeadTrigger[]>

@@ -9,6 +9,7 @@ import { correctedQuestion, type ShownEvent, triageQuestion } from './triage-pro
 
 /** The ways that lead to a decision. */
 export const TRIAGE_PATHS = ['first', 'first_again', 'second', 'cached'] as const
+/** Which answer decided about an event: the first of the model, its second, that of the other model, or an earlier one. */
 export type TriagePath = (typeof TRIAGE_PATHS)[number]
 
 export type TriageSetup = {

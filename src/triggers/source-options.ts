@@ -32,6 +32,7 @@ export type SendNotice = (
   context: { readonly key: string; readonly signal: AbortSignal },
 ) => void | Promise<void>
 
+/** Options of one source: how its events are judged, who may get them, and how many it may start. */
 export type SourceOptions = {
   /** Your own rules for the triage: which events of this source matter, and to whom. */
   readonly instructions?: string
@@ -52,6 +53,7 @@ export type SourceCaps = {
   readonly usdPerDay?: number
 }
 
+/** The option `triggers` of a harness: the models of the triage, and the sources. */
 export type TriggersOptions = {
   /** The model of the triage, and one to ask when it gives no decision. `hint:burst` is the model of that route. */
   readonly models: readonly [string | Model, (string | Model)?]

@@ -5,11 +5,13 @@ import { isObject, type JsonObject } from '../view/untrusted-json.ts'
 import type { Reply } from '../ports/model.ts'
 
 export const TRIAGE_ACTIONS = ['drop', 'notify', 'react', 'escalate'] as const
+/** What can become of an event: it is dropped, somebody is told, or an agent gets a task. */
 export type TriageAction = (typeof TRIAGE_ACTIONS)[number]
 
 /** The agents that the triage may name, by action. */
 export type TriageTargets = Readonly<Record<'react' | 'escalate', readonly string[]>>
 
+/** What the triage decided about an event, and why. */
 export type TriageDecision =
   | { readonly action: 'drop' | 'notify'; readonly reason: string; readonly prompt?: string }
   | {

@@ -4,6 +4,7 @@ import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { BUDGET, type Pending } from '../view/pending-calls.ts'
 
+/** A call that waits, as a page shows it. Its `id` goes back with the decision, and holds the digest of what was shown. */
 export type PageApproval = {
   readonly id: string
   /** The waiting call of this session: the call in question, or the one that a child works for. */

@@ -15,6 +15,9 @@ import { readLogId, readPosition } from './reader-position.ts'
 export type Person = string | { readonly name: string; readonly role?: string }
 type NewChatOptions = AgentChoice & Omit<OpenOptions, 'id' | 'reuse'>
 
+/**
+ * Options of `chatHandler` and `agUiHandler`: who the person behind a request is, and with what a new chat is opened.
+ */
 export type UiOptions = {
   /**
    * Returns the person behind the request if they may read and write this session; null refuses them. Take the person

@@ -7,6 +7,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { ItemStream } from './follow-items.ts'
 import type { PositionedItem } from './item-builder.ts'
 
+/** A handler for any framework with web requests and responses. */
 export type Handler = (request: Request) => Promise<Response>
 export type JsonFields = Readonly<Record<string, unknown>>
 

@@ -20,6 +20,7 @@ export type UiMessage = {
   readonly parts: UiPart[]
   metadata?: MessageMetadata
 }
+/** One part of a message of a page, as the AI SDK names them. */
 export type UiPart =
   | { readonly type: 'text' | 'reasoning'; text: string; readonly state?: 'done' }
   | { readonly type: 'step-start' }

@@ -25,6 +25,7 @@ export type LoggedCall = {
 /** The person who changed the arguments of a call, and the new arguments. */
 export type CallEdit = Frozen<{ by: string; args: Json }>
 
+/** The calls of a session as they stand in its log, for pages that show one after another. */
 export class CallLog {
   readonly #calls = new Map<CallKey, LoggedCall>()
   readonly #answers = new Map<number, EventOf<'user.custom_tool_result'>>()
@@ -79,6 +80,7 @@ export class CallLog {
   }
 }
 
+/** What a call returned, where it stands: in its result, or in the answer from outside that the result repeats. */
 export function contentOf({ answer, result }: Pick<LoggedCall, 'answer' | 'result'>): string | BlobRef {
   return answer?.content ?? result?.content ?? ''
 }
@@ -86,6 +88,7 @@ export function contentOf({ answer, result }: Pick<LoggedCall, 'answer' | 'resul
 /** `voters` are all people whose votes counted, if more than one approval was needed. */
 export type DecisionRecord = Frozen<{ allow: boolean; by: string; why?: string; voters?: readonly string[] }>
 
+/** What people decided about a call, and which of it counted. */
 export type CallDecision = {
   readonly tool: string
   /** Every confirmation that counted, in order, including votes for a call that is not decided yet. */

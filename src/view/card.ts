@@ -18,6 +18,7 @@ export const CARD_OUTCOMES: Readonly<Record<CardOutcome, true>> = {
   quarantined: true,
 }
 
+/** The card of a session, derived from the session and from what happens next in it. */
 export function cardOf(session: string, s: Session, decision: Decision): Card {
   const open = s.run?.turn?.open ?? []
   const due = decision.type === 'rest' ? decision.until : s.at

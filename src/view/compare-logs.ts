@@ -34,11 +34,13 @@ type ComparedCall = Frozen<{ tool: string; args: Json; state: string; result: st
 
 /** The differences of two paired steps. `alone`: one of them is missing. */
 export type Difference = 'alone' | 'said' | 'calls' | 'arguments' | 'results' | 'model' | 'end'
+/** A step of one log beside the step of the other that belongs to it, or beside nothing. */
 export type Pair = Frozen<{ left: ComparedStep | null; right: ComparedStep | null; differs: readonly Difference[] }>
 
 /** `ms` is the working time, without waits for people. */
 export type Totals = Frozen<{ turns: number; calls: number; tokens: number; cost: number; ms: number }>
 
+/** Two logs side by side, step by step, and where they part. */
 export type Comparison = Frozen<{
   pairs: readonly Pair[]
   /** The index of the first pair that differs; null if none does. */
@@ -47,6 +49,7 @@ export type Comparison = Frozen<{
   right: Totals
 }>
 
+/** Puts two logs side by side, as `terret what-if` and the inspector show them. */
 export function compareLogs(left: ComparedLog, right: ComparedLog): Comparison {
   const [ours, theirs] = [stepsOf(left), stepsOf(right)]
   const pairs = pairsOf(ours, theirs)

@@ -3,9 +3,12 @@
 import { isObject, type JsonObject, asList, parseJson, asString } from './untrusted-json.ts'
 import type { NodeStop } from './node-stops.ts'
 
+/** The name that edges from the beginning of a graph come from. */
 export const START = 'START'
+/** The name that edges to the end of a graph lead to. */
 export const END = 'END'
 
+/** A node of a graph as it is drawn. */
 export type GraphNode = {
   readonly name: string
   readonly type: 'run' | 'question' | 'agent' | 'map'
@@ -26,6 +29,7 @@ export type GraphEdge = {
   readonly to: readonly string[]
 }
 
+/** A graph as it is drawn: its nodes and edges. */
 export type GraphDrawing = {
   readonly name: string
   readonly nodes: readonly GraphNode[]
@@ -106,6 +110,7 @@ export function graphLines({ nodes, edges, onFailure }: GraphDrawing): readonly 
 /** The state of a node at its last run, how often it ran, and whether it is running or waiting now. */
 export type NodeStanding = { readonly status: string; readonly times: number; readonly now: boolean }
 
+/** How each node of a graph stands, by where its sessions have stopped. */
 export function standingsOf(stops: readonly NodeStop[]): ReadonlyMap<string, NodeStanding> {
   const standings = new Map<string, NodeStanding>()
   for (const { node, status } of stops) {

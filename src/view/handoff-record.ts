@@ -5,6 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { isObject } from './untrusted-json.ts'
 import { textOf } from './shown-text.ts'
 
+/** One thing that a session gave to another: a task, a report, a question, an answer. */
 export type Handoff = Frozen<{
   at: number
   kind: 'task' | 'report' | 'question' | 'answer' | 'message' | 'stop'

@@ -6,8 +6,10 @@ import type { Delta } from '../ports/model.ts'
 export type SpokenKind = 'text' | 'reasoning'
 /** The n-th text, or the n-th reasoning, of a reply, and how many of its characters the reader has. */
 export type Segment = { readonly kind: SpokenKind; readonly n: number; chars: number }
+/** A piece that was new, with the part of the reply it belongs to. */
 export type HeardPiece = { readonly segment: Segment; readonly text: string }
 
+/** What a reader has of a reply so far, so that each text is told once, whether it comes live or with the whole reply. */
 export class HeardReply {
   /** In the order of their beginnings. */
   readonly segments: Segment[]

@@ -9,6 +9,7 @@ export type AlignedLine = { readonly mark: ' ' | '-' | '+'; readonly text: strin
 /** `@` begins a hunk, and a backslash says that the line before it has no newline. */
 export type DiffLine = { readonly mark: AlignedLine['mark'] | '@' | '\\'; readonly text: string }
 
+/** The difference of two texts in the unified format. */
 export function diff(path: string, before: string, after: string): string {
   if (before === after) return ''
   const lines = diffLines(before, after).map(({ mark, text }) => mark + text)

@@ -24,6 +24,7 @@ import { type CacheMiss, missIn } from './request-context.ts'
  */
 type Row<T extends string, Rest = unknown> = Frozen<{ type: T; seq: number; at: number }> & Frozen<Rest>
 
+/** A row of a timeline: something that a person wants to see of a session. */
 export type TimelineRow =
   | Row<'begun', { agent: string; fork?: Frozen<{ session: string; seq: number }>; parent?: string }>
   | Row<'message', { parts: readonly Part[]; by: string | null; when: 'next' | 'after' | 'now' }>
@@ -89,6 +90,7 @@ export type TurnRow = Row<
   }
 >
 
+/** A call in a timeline: what it asked for, who decided, and how long it took. */
 export type CallRow = Row<
   'call',
   {
@@ -118,11 +120,13 @@ export type CallRow = Row<
     outside: boolean
   }
 >
+/** How a call stands, in one word. */
 export type CallStateWord = 'proposed' | 'asked' | 'running' | 'outside' | CallStatus
 
 /** Shorter idle times are not folded. */
 export const IDLE_MS = 60_000
 
+/** The rows of a session, kept up to date as events come. */
 export class Timeline {
   /** It grows, and its rows are replaced: copy it to keep it. */
   readonly rows: TimelineRow[] = []
@@ -318,6 +322,7 @@ export class Timeline {
   }
 }
 
+/** The rows of a whole log, as the inspector shows them. */
 export function timelineOf(events: readonly Event[]): readonly TimelineRow[] {
   const timeline = new Timeline()
   for (const event of events) timeline.take(event)

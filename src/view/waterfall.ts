@@ -31,6 +31,7 @@ export type Bar = Frozen<{
 
 /** One stretch of the scale, from 0 to 1. A `folded` one has a fixed width, however long it was. */
 export type Stretch = Frozen<{ from: number; to: number; x: number; width: number; folded: boolean }>
+/** The time that a waterfall shows. Stretches in which nothing happens are drawn short. */
 export type Scale = Frozen<{ from: number; to: number; stretches: readonly Stretch[] }>
 
 /** In the order of their beginnings: a run before its requests, a request before its calls. */

@@ -3,6 +3,7 @@
 import type { HarnessOptions } from '../harness.ts'
 import type { WhatIfAgent } from './what-if.ts'
 
+/** What is different about an agent in a what-if. */
 export type AgentChoices = {
   /** Answers for every agent. Absent: the recording does. */
   readonly model?: HarnessOptions['model']
@@ -11,6 +12,7 @@ export type AgentChoices = {
   readonly agent: string
 }
 
+/** An agent of a harness with these changes, for a what-if. */
 export function changedAgent(options: HarnessOptions, { model, instructions, agent }: AgentChoices): WhatIfAgent {
   const { model: _model, models: _models, subagents, ...rest } = options
   const below =

@@ -30,6 +30,7 @@ export type { MissingAnswer, ToolMode, ToolStub } from './stand-ins.ts'
  */
 export type WhatIfAgent = Omit<HarnessOptions, 'model'> & { readonly model?: HarnessOptions['model'] }
 
+/** Options of a what-if: from which event on, what is changed, and how much it may cost. */
 export type WhatIfOptions = {
   /** The last event of the session that stays as it was. */
   readonly at: number
@@ -67,6 +68,10 @@ export type WhatIfCase = {
   readonly recording: string
 }
 
+/**
+ * How a session would have gone with something changed, and how that differs from what it was. The recorded session
+ * is untouched.
+ */
 export type WhatIf = {
   /** The store in which it was lived, and the session in it, which has the id of the recorded one. */
   readonly store: CompleteStore

@@ -14,6 +14,7 @@ const STARTERS = [
 ]
 const FILE_WRITERS = ['write', 'edit']
 
+/** What the agents of a workflow may do: read, use most tools, or edit as well. */
 export type SafetyTier = 'read_only' | 'standard' | 'edit_capable'
 
 /** Only tools that change nothing. */

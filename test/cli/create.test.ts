@@ -1,4 +1,5 @@
-// `terret create`: what it copies, what it refuses and what it says. That each template works is test/package/templates.long.test.ts.
+// `terret create`: what it copies, what it refuses and what it says. npm and a full disk are create.long.test.ts; that each template works is
+// test/package/templates.long.test.ts.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -26,7 +26,7 @@ describe.skipIf(noTmux)('slash commands that choose', { timeout: 120_000 }, () =
     seen.enter('First.')
     await seen.until(rested('One\\.'))
     seen.enter('/model nohost:x')
-    await seen.until(/no provider \"nohost\"[\s\S]*lists them\.\n\nfake:m · ask/)
+    await seen.until(/no provider "nohost"[\s\S]*lists them\.\n\nfake:m · ask/)
     seen.enter('/model fake:other')
     await seen.until(/fake:other answers from now on\n\nfake:other · ask/)
     seen.enter('Second.')

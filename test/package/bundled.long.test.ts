@@ -1,9 +1,10 @@
 // The packed package in the hands of other tools: a bundler for browsers, a bundler for servers, and a strict compiler.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { root, unpackAlone } from './packed.ts'
 
 const TIMEOUT = { timeout: 120_000 }
@@ -59,6 +60,28 @@ sqlite('a.db').open().catch(({ code, message }) => console.log(code, message))\n
     writeFileSync(join(folder, 'run.mjs'), run)
     const printed = execFileSync(process.execPath, [join(folder, 'run.mjs')], { cwd: folder, encoding: 'utf8' })
     expect(printed).toMatch(/^store_unsupported .*serverExternalPackages: \['terret'\] in next\.config\.mjs/)
+  },
+)
+
+it(
+  'B-NEXT-5: where the driver is installed, the store says only to leave terret out of the bundle',
+  TIMEOUT,
+  async () => {
+    const folder = unpackAlone(['@photostructure/sqlite'])
+    const text = `import { sqlite } from 'terret'
+sqlite('a.db').open().catch(({ code, message }) => console.log(code, message))\n`
+    await bundleFile(folder, text, 'node')
+    // Bundles of servers are copied to places that have no packages.
+    const away = mkdtempSync(join(tmpdir(), 'terret-bundle-'))
+    onTestFinished(() => rmSync(away, { recursive: true, force: true }))
+    renameSync(join(folder, 'out'), join(away, 'out'))
+    const run = `Object.defineProperty(process.versions, 'sqlite', { value: '3.40.0' }); await import('./out/program.js')\n`
+    writeFileSync(join(away, 'run.mjs'), run)
+    const printed = execFileSync(process.execPath, [join(away, 'run.mjs')], { cwd: folder, encoding: 'utf8' })
+    expect(printed).toMatch(
+      /^store_unsupported @photostructure\/sqlite is installed, .*serverExternalPackages: \['terret'\]/,
+    )
+    expect(printed).not.toContain('install @')
   },
 )
 

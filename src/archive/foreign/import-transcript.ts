@@ -60,6 +60,7 @@ const FORMATS: Readonly<Record<TranscriptFormat, true>> = {
   openai: true,
   anthropic: true,
 }
+/** The formats of other programs whose conversations can be imported. */
 export const TRANSCRIPT_FORMATS = Object.keys(FORMATS) as readonly TranscriptFormat[]
 
 const checkOptions = optionsChecker<TranscriptOptions>('importTranscript', {

@@ -179,7 +179,7 @@ const ROWS_MAX = 5
 const CHARS_MAX = 1_000
 
 /** The first inserted character may join the grapheme before it. */
-function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
+export function insertCells(line: InputLine, added: readonly Cell[]): InputLine {
   const { cells, at } = line
   const before = cells[at - 1]
   const [first] = added
@@ -222,11 +222,11 @@ function removeCells(line: InputLine, from: number, to: number): InputLine {
   return { ...line, cells: [...line.cells.slice(0, start), ...line.cells.slice(to)], at: start }
 }
 
-function rowStart({ cells, at }: InputLine): number {
+export function rowStart({ cells, at }: InputLine): number {
   return cells.slice(0, at).findLastIndex(({ text }) => text === '\n') + 1
 }
 
-function rowEnd({ cells, at }: InputLine): number {
+export function rowEnd({ cells, at }: InputLine): number {
   const end = cells.findIndex(({ text }, index) => index >= at && text === '\n')
   return end < 0 ? cells.length : end
 }

@@ -23,7 +23,7 @@ export type MenuSources = {
 }
 
 /** The word before the cursor that can be completed. */
-export function tokenBefore({ cells, at }: InputLine): MenuToken | null {
+function tokenBefore({ cells, at }: InputLine): MenuToken | null {
   let from = at
   while (from > 0 && !/^\s/.test(cells[from - 1]?.text ?? '')) from -= 1
   const first = cells[from]?.text

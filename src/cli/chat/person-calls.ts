@@ -42,7 +42,7 @@ export async function attachFiles(
   return { input: [...told, { type: 'text', text }, ...added], lines }
 }
 
-export function mentionedPaths(text: string): readonly string[] {
+function mentionedPaths(text: string): readonly string[] {
   const paths = [...text.matchAll(MENTION)].map(([, said = '']) => (said.startsWith('"') ? unquotePath(said) : said))
   return [...new Set(paths.filter((path) => path !== ''))]
 }

@@ -15,7 +15,7 @@ import { cardsHere, startSessionIn } from '../state/session-folders.ts'
 import { workflowOfAgent } from '../state/workflow-agents.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 import type { PickItem } from './picker.ts'
-import type { ChatControl } from './slash-commands.ts'
+import type { ChatControl } from './chat-control.ts'
 import { messageText } from './chat-view.ts'
 import { SIDE_LABEL } from './side-question.ts'
 
@@ -109,7 +109,7 @@ async function sessionItems({ options: { place }, session }: ChatControl): Promi
       const size =
         card.seq > COUNTED_EVENTS_MAX
           ? countNoun(card.seq, 'event')
-          : countNoun((await messagesIn(await readAllEvents(place.store, card.session))).length, 'message')
+          : countNoun(messagesIn(await readAllEvents(place.store, card.session)).length, 'message')
       const detail = `${size} · ${durationText(now - card.at)} ago · ${stateOf(card)} · ${shortId(card.session)}`
       return { value: card.session, label: oneLine(await sessionTitle(place.store, card), 200), detail }
     }),

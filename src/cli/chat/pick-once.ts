@@ -24,7 +24,7 @@ export async function pickOnce(options: PickOptions): Promise<string | null> {
     gone: leave,
   }
   const sources = { commands: () => [], files: () => [] }
-  const terminal = openTerminal({ known: NOTHING_KNOWN, sources, ears, env: process.env })
+  const terminal = openTerminal({ known: NOTHING_KNOWN, sources, ears, env: process.env, vim: false })
   // Closing a terminal pauses the input, also for the next list.
   process.stdin.resume()
   try {

@@ -7,7 +7,7 @@ import { CliError, EXIT, exitForError } from '../exit.ts'
 import type { CommandArgs } from '../args.ts'
 import { collectPrinted, terretCommand } from '../present/print.ts'
 import { readSetup } from '../state/folder-setup.ts'
-import type { ChatControl } from './slash-commands.ts'
+import type { ChatControl } from './chat-control.ts'
 
 /** Arguments to run a command of the command line. */
 export function argsFor(words: readonly string[], flags: Readonly<Record<string, string>>): CommandArgs {

@@ -10,7 +10,7 @@ import { shortId } from '../present/print.ts'
 import { ownerFields } from '../state/command-context.ts'
 import { readAllEvents } from '../state/read-log.ts'
 import { startSessionIn } from '../state/session-folders.ts'
-import type { ChatControl } from './slash-commands.ts'
+import type { ChatControl } from './chat-control.ts'
 
 /** The label of such copies: `/resume` leaves them out. */
 export const SIDE_LABEL = 'aside'

@@ -2,14 +2,14 @@
 // begin with a slash.
 import { nearest } from '../../options.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
-import { type FoldedCall, foldedLine, type CallTexts, unfoldCall, type ChatCalls } from './chat-calls.ts'
+import { type FoldedCall, foldedLine, type CallTexts, unfoldCall } from './chat-calls.ts'
 import { hiddenText, paintRows } from '../present/call-preview.ts'
 import { clean, oneLine, shownId, shownLine } from '../../view/clean.ts'
 import { parseOutputFields } from '../present/outcome.ts'
 import { contextLines } from '../present/context-lines.ts'
 import { eventLineWriter } from '../present/event-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
-import { childLine, childTexts, type ChildWatcher, type WatchedChild } from './child-watcher.ts'
+import { childLine, childTexts, type WatchedChild } from './child-watcher.ts'
 import { isBudget } from '../present/result-output.ts'
 import { childCosts, drawScriptCell, SCRIPT, scriptCellOf } from '../../view/script-cell.ts'
 import { countNoun } from '../../view/shown-text.ts'
@@ -17,17 +17,12 @@ import { timelineOf } from '../../view/timeline.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { startSessionIn } from '../state/session-folders.ts'
 import { readAllEvents, readPending } from '../state/read-log.ts'
-import { ownerFields, type CommandContext } from '../state/command-context.ts'
+import { ownerFields } from '../state/command-context.ts'
 import { compactionText, TOO_SHORT } from '../commands/compact-command.ts'
 import { pinLine } from '../commands/pin-command.ts'
 import { UNDO_TEXTS } from '../commands/undo-command.ts'
-import type { Pending, Session, Sessions } from '../../index.ts'
+import type { ChatControl } from './chat-control.ts'
 import type { MenuRow } from './menu.ts'
-import type { Terminal } from './terminal-input.ts'
-import type { ChatView } from './chat-view.ts'
-import type { KeptRule } from '../state/kept-rules.ts'
-import type { Mode } from '../state/config.ts'
-import type { FolderSetup } from '../state/folder-setup.ts'
 import { fillCommand, type OwnCommand } from '../state/own-commands.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
@@ -412,86 +407,4 @@ async function exportChat({ session: handle, view }: ChatControl, [out]: readonl
   const format = /\.(md|jsonl|json)$/.exec(out)?.[1] ?? 'folder'
   const { exportCommand: write } = await import('../commands/export-command.ts')
   await write(argsFor([handle.id], { format, out }))
-}
-
-// The chat as its commands see it.
-
-export type ChatServer = {
-  /** The id of the event of a message that was sent with this id. */
-  readonly eventIdOf: (id: string) => string
-  /** Ends requests that wait for a server that is away. */
-  readonly hurry: () => void
-}
-
-export type ChatOptions = {
-  readonly place: CommandContext
-  /** Of a harness here, or of a server. */
-  readonly sessions: Sessions
-  /** The server that drives, whose setup counts. Null: this process drives. */
-  readonly server: ChatServer | null
-  /** The mode changes while the chat goes on. */
-  readonly setup: Omit<FolderSetup, 'mode'> & { mode: Mode }
-  readonly models: readonly string[]
-  /** The agent of a new session. Absent: the default agent of the folder. */
-  readonly agent?: string
-  /** How many tokens the models take; infinity if that is unknown. */
-  readonly window: number
-  readonly terminal: Terminal
-  readonly by: string
-  /** The calls of this chat so far, in all modes. */
-  readonly calls: ChatCalls
-  /** Input that was entered and not read yet, in all modes. */
-  readonly typed: string[]
-  /** What commands of the person printed, in all modes. It joins the next message. */
-  readonly told: string[]
-  /** Rules saved since the harness got its policy. */
-  readonly kept: KeptRule[]
-  /** The person's own commands. */
-  readonly own: readonly OwnCommand[]
-  /** Adds an input to the history. */
-  readonly remember: (text: string) => void
-}
-
-/** How a chat ended: the person left, or it continues with another mode, other models or another session. */
-export type ChatEnd =
-  | { readonly type: 'left'; readonly exit: number }
-  | {
-      readonly type: 'again'
-      readonly mode?: string
-      readonly models?: readonly string[]
-      /** Null: a new session. Absent: the same one. */
-      readonly session?: string | null
-      /** What the person is told. */
-      readonly said?: string
-    }
-
-export interface ChatControl {
-  readonly options: ChatOptions
-  readonly view: ChatView
-  /** Null until the first message. */
-  session: Session | null
-  /** Returns the session, and opens one if there is none yet. */
-  ensureSession(): Promise<Session>
-  /** Sends a message, as if the person had entered it. */
-  say(text: string): Promise<void>
-  /** How the chat ends after the current command; null: it goes on. */
-  requestedEnd: ChatEnd | null
-  /** The command that continues this session, if there is one. */
-  readonly wayBack: string | null
-  /** Shows the exact action. True if a part of it could not be shown. */
-  showPending(pending: Pending, whole?: boolean): Promise<boolean>
-  /** Returns a function that says whether exactly this action had been shown here at the time of this call. */
-  noteShown(): (pending: Pending) => boolean
-  /** Asks one question. True if the call was decided. */
-  ask(pending: Pending): Promise<boolean>
-  /** Decides exactly the action that was shown. */
-  decide(pending: Pending, allow: boolean, why?: string): Promise<void>
-  /** Continues open work and asks its questions. */
-  goOn(): Promise<void>
-  readonly children: ChildWatcher
-  /** Checks the children now. */
-  look(): Promise<void>
-  /** Goes on after a child was answered, unless the session works already. */
-  goOnIfIdle(): Promise<void>
-  leave(): void
 }

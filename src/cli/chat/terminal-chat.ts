@@ -14,15 +14,8 @@ import {
 } from '../present/ask-approval.ts'
 import { callSubject } from '../present/blocks.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
-import {
-  expandCalls,
-  MODES,
-  runSlashCommand,
-  SERVER_MODE,
-  type ChatOptions,
-  type ChatEnd,
-  type ChatControl,
-} from './slash-commands.ts'
+import type { ChatControl, ChatEnd, ChatOptions } from './chat-control.ts'
+import { expandCalls, MODES, runSlashCommand, SERVER_MODE } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
@@ -443,6 +436,7 @@ export class Chat implements ChatControl {
   async #runCommand(command: string): Promise<void> {
     const { options, view } = this
     const { out } = options.terminal
+    if (options.server) return view.note('Commands of yours run where the chat does, and this session is on a server.')
     if (command === '') return view.note('Write a command after the "!", such as: !git status')
     if (this.#command) return view.note('A command of yours runs already. Esc stops it.')
     const stop = new AbortController()

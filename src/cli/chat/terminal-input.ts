@@ -27,6 +27,7 @@ import {
   takesOnEnter,
 } from './menu.ts'
 import { pastedPicture } from './pictures.ts'
+import type { pressVim, Vim } from './vim-keys.ts'
 import { drawPage, openPager, type Pager, pressPageKey } from './pager.ts'
 import {
   drawPicking,
@@ -90,6 +91,8 @@ export type TerminalOptions = {
   readonly sources: MenuSources
   readonly ears: InputListeners
   readonly env: NodeJS.ProcessEnv
+  /** The keys of vi in the input line. */
+  readonly vim: boolean
 }
 
 export function openTerminal(options: TerminalOptions): Terminal {
@@ -102,6 +105,8 @@ export function openTerminal(options: TerminalOptions): Terminal {
 }
 
 const PROMPT = '› '
+/** In the normal mode of vi, where letters are commands. */
+const NORMAL_PROMPT = '‹ '
 const PASTE_ON = '\u001b[?2004h'
 const PASTE_OFF = '\u001b[?2004l'
 const SHOW_CURSOR = '\u001b[?25h'
@@ -139,6 +144,8 @@ class RichTerminal implements Terminal {
   #pager: Pager | null = null
   /** How often Esc was pressed at rest, with no other key between. */
   #escapes = 0
+  /** The keys of vi, if they are on. */
+  #vim: { readonly press: typeof pressVim; now: Vim } | null = null
   open = true
   gone = false
   isLent = false
@@ -152,6 +159,7 @@ class RichTerminal implements Terminal {
     this.#raw(true)
     input.on('data', this.#read).on('end', options.ears.gone).on('error', options.ears.gone)
     tty.on('resize', this.#draw)
+    if (options.vim) void this.#loadVim()
     process.on('SIGCONT', this.#back).on('exit', this.#restore)
   }
 
@@ -213,7 +221,8 @@ class RichTerminal implements Terminal {
     const { picking, prompt } = this.#reading ?? { picking: null, prompt: this.#usual }
     const { paint, rows } = this.out
     if (picking) return drawPicking(picking, paint, columns, rows)
-    const drawn = drawLine(prompt, this.#line, columns)
+    const isNormal = prompt === this.#usual && this.#vim?.now.mode === 'normal'
+    const drawn = drawLine(isNormal ? { ...prompt, text: NORMAL_PROMPT } : prompt, this.#line, columns)
     return this.#menu ? { ...drawn, rows: [...drawn.rows, ...drawMenu(this.#menu, paint, columns)] } : drawn
   }
 
@@ -256,6 +265,7 @@ class RichTerminal implements Terminal {
     if (key.name !== 'escape') this.#escapes = 0
     if (this.#menu && this.#pressMenu(this.#menu, key)) return
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
+    if (!this.#reading?.question && this.#pressVim(key)) return
     const picture = key.name === 'paste' && !this.#reading?.question ? pastedPicture(key.sequence) : null
     if (picture) {
       this.#line = replaceBack(this.#line, this.#line.at, { text: `@${quotePath(picture.path)}`, shown: picture.shown })
@@ -263,8 +273,24 @@ class RichTerminal implements Terminal {
     }
     const [line, deed] = pressKey(this.#line, key, known)
     this.#line = line
+    if (deed?.type === 'entered' && this.#vim) this.#vim.now = { ...this.#vim.now, mode: 'insert' }
     this.#updateMenu()
     if (deed) this.#do(deed)
+  }
+
+  async #loadVim(): Promise<void> {
+    const { pressVim: press, VIM_START } = await import('./vim-keys.ts')
+    this.#vim = { press, now: VIM_START }
+  }
+
+  /** False: the key has its usual meaning. */
+  #pressVim(key: KeyPress): boolean {
+    const pressed = this.#vim?.press(this.#vim.now, this.#line, key)
+    if (!this.#vim || !pressed) return false
+    this.#vim.now = pressed.vim
+    this.#line = pressed.line
+    this.#updateMenu()
+    return true
   }
 
   #pressPick(reading: PendingRead, picking: Picking, key: KeyPress): void {
@@ -290,7 +316,8 @@ class RichTerminal implements Terminal {
 
   readonly #updateMenu = (): void => {
     if (!this.open) return
-    const menu = this.#reading?.question ? null : menuFor(this.#line, this.#options.sources, this.#menu, this.#showMore)
+    const isOff = this.#reading?.question || this.#vim?.now.mode === 'normal'
+    const menu = isOff ? null : menuFor(this.#line, this.#options.sources, this.#menu, this.#showMore)
     if (menu?.token.from !== this.#closedMenuAt) this.#closedMenuAt = null
     this.#menu = this.#closedMenuAt === null ? menu : null
   }

@@ -1,11 +1,12 @@
 // `terret interactive`: a chat with an agent in this folder, in a new or an existing session.
 import type { Sessions } from '../../index.ts'
-import type { Card, Event, Store } from '../../kernel/index.ts'
+import type { Card, Store } from '../../kernel/index.ts'
 import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
 import { ChatCalls } from '../chat/chat-calls.ts'
 import { showLastMessages } from '../chat/recalled-messages.ts'
-import { type ChatEnd, COMMAND_NAMES, slashMenu } from '../chat/slash-commands.ts'
+import type { ChatEnd } from '../chat/chat-control.ts'
+import { COMMAND_NAMES, slashMenu } from '../chat/slash-commands.ts'
 import { refuseNoChat } from '../chat/pick-commands.ts'
 import { type InputHistory, openInputHistory } from '../chat/input-history.ts'
 import type { FileSearch } from '../chat/file-search.ts'
@@ -116,7 +117,8 @@ async function runChatModes({ place, card, call, setup, seat, message }: ChatSet
   const withSessions: WithSessions = server?.withSessions ?? withHarness
   let part: ChatPart = { said: call, setup, agent, id: card?.session ?? null, after: null }
   for (;;) {
-    const now = part
+    // A copy, because the chat changes its mode in place, and the tools of its harness follow that.
+    const now = { ...part, setup: { ...part.setup } }
     const talk = (sessions: Sessions, ear: OutputListener): Promise<ChatEnd> =>
       runChatPart({ place, seat, history, sessions, server, ear, message }, now)
     const ended = await withSessions(place, now.setup, now.said, talk, now.agent)
@@ -161,11 +163,9 @@ async function runChatPart(
   { place, seat, history, sessions, server, ear, message }: ChatSeat,
   part: ChatPart,
 ): Promise<ChatEnd> {
-  const { said, agent, id, after } = part
-  // A copy, because the chat changes its mode in place.
-  const setup = { ...part.setup }
+  const { said, setup, agent, id, after } = part
   // Opened as late as possible: a missing model or key is reported without touching the terminal.
-  const terminal = (seat.terminal ??= openChatTerminal(seat, history, setup.folder))
+  const terminal = (seat.terminal ??= openChatTerminal(seat, history, setup))
   const named = said.texts('model')
   const models = server ? [server.model] : named.length > 0 ? named : (setup.settings.model ?? [])
   const { tokens: window } = server ? UNKNOWN_WINDOW : await smallestWindow(setup, models)
@@ -226,7 +226,7 @@ async function openServer({ store }: CommandContext, agent: string | undefined):
   return { ...(await readServerFacts(client, agent)), withSessions, hurry: () => patience.hurry() }
 }
 
-function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string): Terminal {
+function openChatTerminal(seat: OpenChat, history: InputHistory, setup: FolderSetup): Terminal {
   const ears = {
     entered: (text: string) => seat.chat?.aside(text),
     interrupt: () => seat.chat?.interrupt(),
@@ -243,9 +243,9 @@ function openChatTerminal(seat: OpenChat, history: InputHistory, folder: string)
   }
   const sources = {
     commands: (text: string) => slashMenu(text, seat.chat?.options.own ?? []),
-    files: findFilesIn(folder),
+    files: findFilesIn(setup.folder),
   }
-  return openTerminal({ known, sources, ears, env: process.env })
+  return openTerminal({ known, sources, ears, env: process.env, vim: setup.settings.vim === true })
 }
 
 /** The search in the files of a folder, which is loaded with the first `@`. */

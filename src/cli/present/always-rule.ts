@@ -1,7 +1,6 @@
 // The answer "always" to an approval: the rules it can keep, what each also allows, and where it is kept. The rules of a
 // folder are stored by kept-rules.ts; a rule for the run is part of the decision, so the log has it.
 import type { Pending, Policy, Rule } from '../../index.ts'
-import type { Json } from '../../kernel/index.ts'
 import { WRITERS, findFolderTool } from '../state/folder-agent.ts'
 import { type KeptRule, keepRule } from '../state/kept-rules.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
@@ -30,7 +29,7 @@ export async function alwaysOffer(setup: FolderSetup, pending: Pending): Promise
 
 /** The rule that allows exactly this call from now on. Null if the call would be asked about anyway. */
 export async function rememberableRule(setup: FolderSetup, pending: Pending): Promise<Rule | null> {
-  const { tool, args, needs, each } = pending
+  const { tool, needs, each } = pending
   // The same content is rarely written twice. For writes there is the yes for the whole run.
   if (needs !== 'approval' || each || WRITERS.has(tool)) return null
   const { rememberedRule } = await import('../../index.ts')
@@ -51,7 +50,7 @@ async function actionOf(setup: FolderSetup, { tool, args }: Pending) {
   const approval = known ? await known.approval(args) : 'ask'
   const { environment } = setup.settings.approvals ?? {}
   const where = { ...(environment ? { environment } : {}), ...(known?.root === undefined ? {} : { root: known.root }) }
-  return { tool, args: args as Json, approval, effect: known?.effect ?? 'once', ...where } as const
+  return { tool, args, approval, effect: known?.effect ?? 'once', ...where } as const
 }
 
 /** Programs that run any text they are given, destroy data, or reach other machines: no prefix of them is harmless. */
@@ -121,7 +120,7 @@ export async function findKeptRule(
   pending: Pending,
   { settings, folder }: FolderSetup,
 ): Promise<KeptRule | null> {
-  const { tool, args, needs, each } = pending
+  const { tool, args, needs } = pending
   if (kept.length === 0 || needs !== 'approval') return null
   const { judgeCall } = await import('../../index.ts')
   const { environment } = settings.approvals ?? {}

@@ -6,6 +6,7 @@ import {
   CODE_INDENT,
   blockRows,
   endsWithBlank,
+  inlineRuns,
   isFence,
   itemRows,
   languageIn,
@@ -17,7 +18,7 @@ import {
 } from './markdown.ts'
 import { MARGIN_COLUMNS, TextCleaner } from './terminal-text.ts'
 import { colourLine } from './colour.ts'
-import { plainRuns } from './flow.ts'
+import { plainRuns, textOfRuns } from './flow.ts'
 
 /** A block with more characters is written as it is. Lexing it anew for each piece would take quadratic time. */
 const WINDOW_CHARS = 16_384
@@ -171,12 +172,15 @@ export class MarkdownStream {
 
   #put(tokens: readonly Token[] | null, raw: string, style: TextStyle): void {
     for (const token of tokens ?? plainLines(raw)) {
+      const written = hasSpans(token) ? this.#written : 0
       if (token.type === 'space') this.#hasBlank ||= this.#begun
-      else if (this.#written > 0 && hasSpans(token)) {
+      else if (written === 0) this.#write(blockRows([token], style), endsWithBlank(token.raw))
+      else {
         this.#hasBlank = false
-        this.#write(restRows(token, style, this.#written), endsWithBlank(token.raw))
-      } else this.#write(blockRows([token], style), endsWithBlank(token.raw))
-      this.#written = 0
+        this.#write(restRows(token, style, written), endsWithBlank(token.raw))
+      }
+      // The window may end within the paragraph whose beginning is written.
+      this.#written = Math.max(0, written - textOfRuns(inlineRuns(token, style)).length - 1)
     }
   }
 

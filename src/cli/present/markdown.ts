@@ -292,5 +292,6 @@ function rowOfCells(cells: Cells, widths: readonly number[], align: Tokens.Table
 export function restRows(token: Token, style: TextStyle, from: number): ReturnType<typeof wrapRuns> {
   const runs = inlineRuns(token, style)
   const rest = sliceRuns(runs, from, Number.POSITIVE_INFINITY)
+  if (from > 0 && rest.length === 0) return []
   return wrapRuns(rest, style.columns).map((row) => ({ runs: row.runs, end: row.end + from }))
 }

@@ -302,7 +302,7 @@ const WHOSE: Readonly<Record<string, string>> = {
 }
 
 /** `of` is the account and its amounts, as a result or the `args` of a pending budget have them. */
-export function budgetText(of: unknown): string {
+function budgetText(of: unknown): string {
   const { account, short, ...flat } = (of ?? {}) as {
     readonly account?: unknown
     readonly short?: AccountStanding

@@ -111,6 +111,8 @@ export type CliSettings = ModelSettings & {
   readonly triggers?: TriggersEntry
   /** false: a question in a chat that nobody answers does not ring the terminal's bell. */
   readonly bell?: boolean
+  /** true: the input line of the chat has the keys of vi. */
+  readonly vim?: boolean
   /** The location of the sessions. Only store-location.ts reads it, before anything else. */
   readonly store?: string
 }
@@ -528,6 +530,7 @@ export const SETTING_CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNul
   board: flag,
   worktrees: flag,
   bell: flag,
+  vim: flag,
   endpoints: table(endpoint),
   triggers,
   store: text,

@@ -239,6 +239,7 @@ const NOT_ITS_OWN = [
   'results',
   'context',
   'bell',
+  'vim',
 ] as const
 
 type NarrowingFiles = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }

@@ -26,6 +26,7 @@ const CHARS_MAX = 32 * 1024 * 1024
 const LOSSY_TOKENS_MIN = 500
 const CHARS_PER_TOKEN = 4
 
+/** Options of `compressContent`: how much is left out, and where the original is kept. */
 export type CompressOptions = {
   /** Default `full`. */
   readonly profile?: CompressProfile

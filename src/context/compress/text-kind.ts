@@ -1,6 +1,7 @@
 // The types of the content router: kinds of content, what is known of a text beforehand, and the result of a shortener.
 // Types only.
 
+/** What a text looks like, which decides how it is made shorter. */
 export type TextKind = 'json' | 'code' | 'log' | 'search' | 'diff' | 'html' | 'plain'
 
 /**

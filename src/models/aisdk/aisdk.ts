@@ -67,6 +67,7 @@ const checkSettings = optionsChecker<AiSdkSettings>('fromAiSdk', {
 /** Settings of a run that the AI SDK has no field for in all its providers. */
 const UNSET_BY_SDK = ['reasoning', 'parallelToolCalls'] as const
 
+/** Makes a model of the AI SDK into one for a harness. Retries, deadlines and prices are those of Terret. */
 export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Priced {
   if (!VERSIONS.includes((model as Partial<AiSdkModel> | null)?.specificationVersion)) {
     throw new Fault(

@@ -15,6 +15,7 @@ import { failure, failureFromTrouble, readRetryAfter, readTrouble } from './fail
 export type OfferedModel = Frozen<{ id: string; contextTokens?: number; price: Price; assumed?: true }>
 /** An entry of the host's list. */
 type ListedModel = Frozen<{ id: string; contextTokens?: number; charged?: Price }>
+/** The models that a host says it has. */
 export type Offer = Frozen<{ type: 'models'; models: readonly OfferedModel[] }>
 
 /**

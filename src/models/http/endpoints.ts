@@ -3,6 +3,7 @@
 import type { Frozen } from '../../kernel/content.ts'
 import type { Protocol, Quirks } from '../protocols/protocol.ts'
 
+/** A host of models: its address, the protocol it speaks, and where its key is looked for. */
 export type Endpoint = Frozen<{
   name: string
   protocol: Protocol<unknown>['name']
@@ -185,6 +186,7 @@ const entries = {
 
 const DEFAULTS = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirks: {}, headers: {} } as const
 
+/** The hosts that `model` knows, by the name that stands before the colon in `openai:gpt-5.1`. */
 export const endpoints: Readonly<Record<string, Endpoint>> = Object.fromEntries(
   Object.entries<KnownEndpoint>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
 )

@@ -62,6 +62,7 @@ export interface Priced extends Model {
   identity?(): string
 }
 
+/** Options of `model`: how it answers, and how its host is reached. What the model is known not to take is refused. */
 export type HostedOptions = RequestSettings & {
   /** Replaces the address in the table, for example by a proxy. It is never read from a project's files. */
   readonly baseUrl?: string

@@ -5,6 +5,7 @@ import { FREE_PROFILE } from '../price.ts'
 
 export const OFFLINE = 'offline'
 
+/** A model that works by fixed rules and needs no key and no network: for a first try, and for demonstrations. */
 export function offline(): Priced {
   return {
     name: OFFLINE,

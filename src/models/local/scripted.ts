@@ -15,6 +15,7 @@ import {
   optionsCheck,
 } from '../../options.ts'
 
+/** A call that a scripted model wants made. */
 export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
 
 /** One reply. A plain string is a final text. */
@@ -42,6 +43,10 @@ export type Step =
   /** Streams these pieces and then hangs until an abort. */
   | { readonly stall: true; readonly deltas?: readonly string[] }
 
+/**
+ * The answers of a scripted model: a list, taken in order, or a function of the request. A list begins again in each
+ * process; a function does not have to.
+ */
 export type Script = readonly (Step | StepFunction)[] | StepFunction
 /** Gets the request and the number of steps taken before. */
 export type StepFunction = (request: Request, taken: number) => Step | Promise<Step>

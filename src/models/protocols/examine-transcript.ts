@@ -11,6 +11,7 @@ import { idPatterns, type MessageRepair, mendMessages, type SendableTurn } from 
 
 type ProtocolName = Protocol<unknown>['name']
 
+/** One thing that had to be repaired in a conversation, and for which protocols. */
 export type Finding = Frozen<{
   seq: number
   what: MessageRepair['what']
@@ -27,6 +28,7 @@ export type ProtocolCheck = Frozen<{
   why?: string
 }>
 
+/** What is wrong with a conversation, and how it would be shown to each protocol. */
 export type Examination = Frozen<{
   findings: readonly Finding[]
   /** Calls that still run, so a missing result is not a problem. */
@@ -40,6 +42,7 @@ export type Examination = Frozen<{
 const encoders = { messages: anthropic, responses, chat } as const
 const protocolNames = Object.keys(encoders) as ProtocolName[]
 
+/** Looks whether a conversation would be accepted by the protocols, and says what would be repaired. */
 export function examine(messages: readonly Message[]): Examination {
   const open = openCallsIn(messages)
   const byProtocol = protocolNames.map((name) => {

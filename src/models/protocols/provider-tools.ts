@@ -19,9 +19,15 @@ export type DomainFilter = Frozen<{ allowedDomains?: readonly string[]; blockedD
 /** `maxUses` is for Anthropic, `contextSize` for OpenAI. */
 export type WebSearchUse = DomainFilter &
   Frozen<{ maxUses?: number; contextSize?: 'low' | 'medium' | 'high'; location?: SearchLocation }>
+/** Options of `webFetch`: which domains may be read, and how much of them. */
 export type WebFetchUse = DomainFilter & Frozen<{ maxUses?: number; contentTokensMax?: number; citations?: boolean }>
+/** Options of `fileSearch`: which stores of the provider are searched. */
 export type FileSearchUse = Frozen<{ vectorStores: readonly string[]; resultsMax?: number }>
 
+/**
+ * A tool that the provider runs on its own machines. It is never asked about here, and its results come with the
+ * answer.
+ */
 export type ProviderTool =
   | ({ readonly type: 'web_search' } & WebSearchUse)
   | ({ readonly type: 'web_fetch' } & WebFetchUse)

@@ -3,11 +3,14 @@
 import type { Failure, Json, Outcome } from '../../kernel/content.ts'
 import type { AgentToolResult, ModelFailed } from '../../kernel/event.ts'
 
+/** What went wrong, as far as that is known. `Unknown` stands for everything else. */
 export type FailureClass =
   | ('MissingPermission' | 'MissingApp' | 'ServiceUnavailable' | 'BadCredentials' | 'BlockedByPolicy')
   | ('ModelConnection' | 'Timeout' | 'Denied' | 'ApprovalExpired' | 'Unknown')
+/** What can be done about a failure: try again, change a rule, ask somebody, or accept a no. */
 export type FailureCategory = 'recoverable' | 'blocked_by_policy' | 'needs_confirmation' | 'declined' | 'unknown'
 
+/** A failure in words for people: its cause, what to do next, and whether trying again may help. */
 export type ClassifiedFailure = {
   readonly class: FailureClass
   readonly category: FailureCategory

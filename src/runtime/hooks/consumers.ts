@@ -4,6 +4,7 @@ import { type Check, countCheck, functionCheck, optionsCheck, requiredCheck, usd
 import type { ToolContext } from '../../tools/core/tool-context.ts'
 import type { SettledRun } from './settled-run.ts'
 
+/** What a consumer gets beside the run. Use `key` to do something once, however often it is run. */
 export type ConsumerContext = {
   /** The same in every try for this run: give it to services that take an idempotency key. */
   readonly key: string
@@ -15,6 +16,10 @@ export type ConsumerContext = {
   readonly askModel: ToolContext['askModel']
 }
 
+/**
+ * Code that is run after each settled run, until it has succeeded: also after a crash, so it must bear being run
+ * again.
+ */
 export type Consumer = {
   /** 1 to 64 letters, digits, "_" or "-". Never change it: what waits for this consumer is found by it. */
   readonly name: string

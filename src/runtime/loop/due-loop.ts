@@ -24,6 +24,7 @@ import { backoffMs } from './attempt-trouble.ts'
 import { BACKOFF_MS_MAX } from '../state/outages.ts'
 import { completeStore } from '../../stores/plan/complete-store.ts'
 
+/** Options of `work`: how many sessions at once, of which agents, and until when. */
 export type WorkOptions = {
   /** How many sessions are driven at once. */
   readonly width?: number
@@ -55,6 +56,7 @@ export const checkWorkOptions = optionsChecker<WorkOptions>('work', {
 /** Why the work ended, and how often a session was looked at. */
 export type WorkResult = { readonly type: 'idle' | 'stopped' | 'looks_max'; readonly looks: number }
 
+/** Options of a `DueLoop`: the store it looks at, how many sessions at once, and who drives one. */
 export type DueLoopOptions = {
   readonly store: Store
   readonly clock?: Clock
@@ -114,6 +116,10 @@ const TROUBLE_MS = 1_000
 const CANDIDATES_PER_SLOT = 8
 const CANDIDATES_MAX = 512
 
+/**
+ * The loop of a worker: it looks for sessions that are due and hands them out, so many at once. For hosts of several
+ * harnesses; a single one has `work`.
+ */
 export class DueLoop {
   readonly done: Promise<WorkResult>
   readonly #around: DueLoopOptions & { readonly store: CompleteStore }

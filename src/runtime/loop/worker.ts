@@ -37,6 +37,7 @@ import { mayBeLane } from '../../view/lanes.ts'
 import { mayBeOwn } from '../state/program.ts'
 import type { Services } from '../state/runtime-ports.ts'
 
+/** Options of the worker in a harness: its name, how long it holds a session, and how many it drives at once. */
 export type WorkerOptions = {
   /**
    * The name of its leases. Two living processes with one name share their leases: each can take a session from the
@@ -85,6 +86,10 @@ const checkWorker = optionsChecker<WorkerOptions>('new Worker', {
   alarm: clockCheck,
 })
 
+/**
+ * Why a worker stopped driving a session: it rests until a time or an answer, somebody else has it, or the worker was
+ * stopped.
+ */
 export type RestReport =
   | { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
   /** Another worker drives the session. */

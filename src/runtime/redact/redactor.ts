@@ -14,6 +14,7 @@ import {
 } from './spellings.ts'
 import { Automaton, type FoundSecret, mergeFound, NO_CHARACTER } from './scan.ts'
 
+/** Values that must not stand in a log, by name. Each is replaced by its name before anything is written. */
 export type Secrets = Readonly<Record<string, string>>
 
 /** Shorter values are ordinary words, and would be found everywhere. */

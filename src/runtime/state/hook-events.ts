@@ -167,6 +167,10 @@ export type HookOn<T extends HookType, Tools extends ToolList[number] = ToolList
   readonly strict?: boolean
   readonly run: (event: HookEvents<Tools>[T]) => HookAnswers[T] | void | Promise<HookAnswers[T] | void>
 }
+/**
+ * Code of yours that is told about something in a run, and may answer: about a request, a call, a result, an answer
+ * or an end.
+ */
 export type Hook<Tools extends ToolList[number] = ToolList[number]> = {
   readonly [T in HookType]: HookOn<T, Tools>
 }[HookType]

@@ -97,6 +97,7 @@ type Finish = 'stop' | 'calls' | 'length' | 'refusal'
 /** `Output` is the answer of a completed run, and `Tools` are the tools whose calls may wait. */
 export type Result<Output = Json, Tools extends ToolList[number] = ToolList[number]> = ResultEnd<Output> &
   PendingPart<Tools>
+/** The result of a run that came to its end. `orThrow` returns it, and throws for every other. */
 export type Completed<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Extract<
   ResultEnd<Output>,
   { status: 'completed' }

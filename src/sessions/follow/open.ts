@@ -11,6 +11,7 @@ import { checkHarnessOpen } from '../drive/place.ts'
 import { labelsCheck } from '../metadata.ts'
 import { PullIterator } from './pull.ts'
 
+/** Options of `follow`: where to begin, and whether live text comes too. */
 export type FollowOptions = {
   /**
    * Gives events after this seq. Default: from the beginning. A seq beyond the last event is refused with

@@ -7,6 +7,7 @@ import type { Services } from '../../runtime/state/runtime-ports.ts'
 import type { Worker } from '../../runtime/loop/worker.ts'
 import { type MoneyAccount, readMoneyAccounts } from './accounts.ts'
 
+/** How a harness and its store are: whether something can be written now, and if not, why. */
 export type Health = Frozen<{
   /** A write was made, and the store was read. */
   ok: boolean

@@ -69,6 +69,7 @@ import {
 import { type ExpectedEnds, type RemovalView, planRemoval } from '../plan/plan-removal.ts'
 import { candidateLimit, pickByTree } from '../plan/tree-share.ts'
 
+/** Options of `memory`: a clock for tests, and how many sessions it may hold. */
 export type MemoryOptions = {
   readonly clock?: Clock
   /**
@@ -81,6 +82,7 @@ export type MemoryOptions = {
 const checkOptions = optionsChecker<MemoryOptions>('memory', { clock: clockCheck, sessionsMax: countCheck(1) })
 const SESSIONS_MAX = 10_000
 
+/** A store in the memory of this process, for tests and for work that may be lost: it ends with the process. */
 export function memory(options: MemoryOptions = {}): CompleteStore {
   checkOptions(options)
   return new MemoryStore(options.clock ?? systemClock, options.sessionsMax ?? SESSIONS_MAX)

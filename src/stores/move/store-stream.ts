@@ -37,6 +37,7 @@ async function* streamTree(store: Store, root: string, done: Set<string>): Async
   yield* streamRows(tree)
 }
 
+/** What a store holds after it was filled: as a digest, and in numbers. */
 export type FilledStore = { readonly digest: string; readonly counts: RowDigest['counts']; readonly bytes: number }
 
 /**

@@ -6,6 +6,7 @@ type SessionNews = readonly Event[] | null
 type SessionListener = (news: SessionNews) => void
 type Subscription<Listener = SessionListener> = { readonly listener: Listener }
 
+/** The listeners of one store: it calls them for each commit, in the order of commits. */
 export class Listeners {
   readonly #sessions = new Map<string, Set<Subscription>>()
   readonly #due = new Set<Subscription>()

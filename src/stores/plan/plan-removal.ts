@@ -19,6 +19,7 @@ export interface RemovalView extends AccountBook {
   forksOf(session: string): readonly string[]
 }
 
+/** What a store has to take out so that a session is gone with its children, and what its accounts are then. */
 export type RemovalPlan = {
   /** The named session first, then its children by id. */
   readonly sessions: readonly string[]
@@ -29,6 +30,7 @@ export type RemovalPlan = {
 /** The expected last seq of each removed log. */
 export type ExpectedEnds = ReadonlyMap<string, number>
 
+/** Plans the removal of a session with its children, or throws the fault that says why it cannot be removed now. */
 export function planRemoval(session: string, by: string, house: RemovalView, ends?: ExpectedEnds): RemovalPlan {
   checkId('session id', session)
   checkId('name of who removes it', by)

@@ -108,6 +108,7 @@ export class SessionChange {
   }
 }
 
+/** What a store has to write, in one transaction, for the writes it was given. */
 export type WritePlan = {
   readonly drafts: SessionChange[]
   /** The changes of accounts; null if no money moves. */
@@ -126,6 +127,10 @@ export type WritePlan = {
  */
 export type Restoration = OwnerWrite & { readonly history: readonly Event[]; readonly continues?: true }
 
+/**
+ * The rules of every store: which writes are accepted, what they get for numbers, and which fault refuses them all. A
+ * store reads, asks this, and writes the plan.
+ */
 export function planWrites(writes: readonly Write[], view: StoreView): WritePlan {
   const plan: WritePlan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
   for (let i = 0; i < writes.length; i++) {
@@ -538,6 +543,7 @@ function changeFor(plan: WritePlan, view: StoreView, session: string): SessionCh
   return draft
 }
 
+/** The fault for a session that is not in the store. */
 export function sessionMissingFault(session: string): Fault {
   return new Fault('session_missing', `There is no session ${session}. Check the id, or open a new one.`)
 }

@@ -37,6 +37,7 @@ export function isStoreId(id: unknown): id is string {
   return typeof id === 'string' && id.length > 0 && id.length <= ID_LENGTH_MAX && !/[\0\uD800-\uDFFF]/u.test(id)
 }
 
+/** Refuses an id that a store cannot keep, with `invalid_input`. */
 export function checkId(kind: string, id: unknown): void {
   if (isStoreId(id)) return
   throw new Fault('invalid_input', `The ${kind} must be 1 to ${ID_LENGTH_MAX} well-formed characters.`)

@@ -10,6 +10,7 @@ import type { FreedRooms } from './event-rooms.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { checkSchemaName, SCHEMA_DEFAULT } from './schema-texts.ts'
 
+/** Options of `postgres`: the address, what stands between it and the server, and how long trouble is waited out. */
 export type PostgresOptions = ConnectOptions & {
   /** The schema of its tables in the database: one for each store. Default: `terret`. */
   readonly schema?: string
@@ -39,6 +40,10 @@ export type PostgresDatabase = CompleteStore &
     freeRooms(): Promise<FreedRooms>
   }
 
+/**
+ * A store in Postgres, which processes on any machines may share. Its tables are made in a schema of their own when
+ * it is first used.
+ */
 export function postgres(options: string | PostgresOptions): PostgresDatabase {
   const given = typeof options === 'string' ? { url: options } : options
   checkOptions(given)

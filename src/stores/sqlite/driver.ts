@@ -1,6 +1,7 @@
 // Chooses the SQLite of this process: Node's own if it is new enough, otherwise @photostructure/sqlite, which has the
 // same interface. Importing it loads nothing, so a process without a store pays nothing.
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Fault } from '../../kernel/failure.ts'
@@ -35,18 +36,34 @@ export function loadDriver(): Driver {
   const require = createRequire(import.meta.url)
   try {
     if (builtIn !== undefined && isRecent(builtIn)) return (require('node:sqlite') as SqliteModule).DatabaseSync
-    return collectingDriver((require('@photostructure/sqlite') as SqliteModule).DatabaseSync)
+    return collectingDriver((require(PACKAGE) as SqliteModule).DatabaseSync)
   } catch (error) {
-    throw new Fault('store_unsupported', NO_DRIVER, String(error))
+    throw new Fault('store_unsupported', isLeftBehind(error) ? LEFT_BEHIND : NO_DRIVER, String(error))
+  }
+}
+
+/** The package is installed for the program, and was not found from this file: a bundler has moved this code away from it. */
+function isLeftBehind(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) return false
+  try {
+    createRequire(join(process.cwd(), 'program.js')).resolve(PACKAGE)
+    return true
+  } catch {
+    return false
   }
 }
 
 type SqliteModule = { readonly DatabaseSync: Driver }
 
+const PACKAGE = '@photostructure/sqlite'
+
+const EXTERNAL =
+  "leave terret out of the bundle: serverExternalPackages: ['terret'] in next.config.mjs, or the list of external packages of another " +
+  'bundler.'
+const LEFT_BEHIND = `${PACKAGE} is installed, and a bundler such as that of Next.js has packed this program without it: ${EXTERNAL}`
 const NO_DRIVER =
-  'No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer. ' +
-  "If a bundler such as that of Next.js packs this program, leave terret out of the bundle: serverExternalPackages: ['terret'] " +
-  'in next.config.mjs, or the list of external packages of another bundler.'
+  `No usable SQLite: install ${PACKAGE}, or use Node 24 or newer. ` +
+  `If a bundler such as that of Next.js packs this program, ${EXTERNAL}`
 
 /** How many closed databases may wait for the garbage collector. Each has two file descriptors. */
 const UNCOLLECTED_MAX = 32

@@ -11,6 +11,7 @@ import { SqliteStore } from './sqlite-store.ts'
 
 export type { Mark } from './store-mark.ts'
 
+/** Options of `sqlite`: a clock, for tests. */
 export type SqliteOptions = { readonly clock?: Clock }
 
 const checkOptions = optionsChecker<SqliteOptions>('sqlite', { clock: clockCheck })
@@ -25,6 +26,10 @@ export type SqliteFile = CompleteStore &
     verify(mark: Mark): Promise<void>
   }
 
+/**
+ * A store in one file, which any processes of one machine may share. It must not lie on a network drive. The file is
+ * made when it is first used.
+ */
 export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {
   checkOptions(options)
   const { clock = systemClock } = options

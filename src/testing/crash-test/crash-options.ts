@@ -40,6 +40,7 @@ export type PersonAnswer =
   | (Omit<ApprovalDecision, 'callId' | 'sessionId' | 'digest' | 'by'> & { readonly by?: string })
   | Omit<Answer, 'callId' | 'sessionId'>
 
+/** What a crash test runs: your agent, your tools, and how to tell what they did to the world. */
 export type CrashTestOptions<World extends CrashWorld = CrashWorld> = {
   /** Makes a fresh world for each run. With `--process` it is called once in each process, on the same folder. */
   readonly world: (place: CrashPlace) => World | Promise<World>

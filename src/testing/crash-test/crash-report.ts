@@ -16,6 +16,7 @@ export type CrashVerdict = {
   readonly state: 'held' | 'broken' | 'not tested'
   readonly cases: number
 }
+/** What a crash test found: where it crashed, which rules held there, and what it could not test. */
 export type CrashReport = {
   /** No finding, and each point was tested. Rules may still be untested: see `notTested`. */
   readonly passed: boolean

@@ -7,6 +7,7 @@ import { textOf } from '../../view/shown-text.ts'
 import { SESSION, type CrashTrial } from './notes.ts'
 import { callsIn, findDifference, neutralNames, withoutKeyOrder } from './same-world.ts'
 
+/** The rules that must hold after each crash. The guide of crash tests says what each means. */
 export type CrashRuleName = 'T1' | 'T2' | 'T3' | 'T4' | 'T5' | 'T6' | 'T7' | 'T8' | 'T9'
 /** How many cases there were, and what was wrong with some of them. */
 type Checked = { readonly cases: number; readonly wrong: readonly string[] }

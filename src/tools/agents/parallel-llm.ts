@@ -51,6 +51,9 @@ import { defineTool, type StandardSchema, type Tool, type ToolContext } from '..
 import { toJsonSchema } from '../core/to-json-schema.ts'
 import { changeIn, undoChanges } from '../files/undo-changes.ts'
 
+/**
+ * Options of `parallelLlmTool`: the model that is asked, how many questions at once, and the files it may be given.
+ */
 export type ParallelLlmOptions = PathGuardOptions & {
   /** The model to ask, or the route that names it, such as `hint:burst`. The caller cannot choose another. */
   readonly model: Model | Hint
@@ -120,6 +123,7 @@ const CONCURRENCY = 8
 const TIMEOUT_MS = 30 * 60_000
 const FAILURES_SHOWN_MAX = 10
 
+/** A tool that asks a cheap model many questions at once, each about a file or a text. */
 export function parallelLlmTool(options: ParallelLlmOptions): Tool {
   checkOptions(options)
   const {

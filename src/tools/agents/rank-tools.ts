@@ -1,6 +1,7 @@
 // Toolkit ranking: of hundreds of tools, picks those that fit a prompt. It compares words only: it asks no model and
 // reads no file, and the same input gives the same list.
 
+/** A tool as `rankTools` compares it with a task. */
 export type RankedTool = { readonly name: string; readonly description: string }
 
 const TOOLS_MAX = 20

@@ -19,6 +19,7 @@ import {
 } from './argument-schema.ts'
 import { defineTool, type Tool } from './tool.ts'
 
+/** The name of the tool by which a model notes what it learned. */
 export const LOOP_DIRECTIVE = 'loop_directive'
 
 /** A shorter delay is a follow-up, and follow-ups are counted. */
@@ -81,8 +82,11 @@ const storedLearning = objectField({
 /** The strict shape of a directive: the arguments of the tool, and the block of a model without tools. */
 export const { directive } = directiveShapes(true)
 
+/** What a model may say at the end of a turn: what it learned, and when it wants to be woken. */
 export type Directive = Infer<typeof directive>
+/** Something a model learned, as it is kept. */
 export type Learning = Infer<typeof storedLearning>
+/** What kind of thing was learned. */
 export type LearningKind = Learning['kind']
 
 type DirectiveOptions = {

@@ -18,6 +18,7 @@ const input = objectField({
 })
 type Args = Infer<typeof input>
 
+/** A tool by which the model reads a part of a long result that was made shorter. */
 export function extractTool(): Tool {
   return defineTool({
     name: 'extract_from_result',

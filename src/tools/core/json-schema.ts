@@ -2,6 +2,7 @@
 // checked too. The checker is loaded with the first call that is checked. Compiling and checking take a bounded time.
 import { Fault } from '../../kernel/failure.ts'
 
+/** A JSON Schema, as data. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
 /**

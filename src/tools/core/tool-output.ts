@@ -14,6 +14,7 @@ export type FollowEvent =
 
 /** The one shape of every result. `metadata` is for people and programs; the model reads `content`. */
 export type OutputMetadata = { readonly [key: string]: Json }
+/** What a tool returned, as hooks see it: what the model reads, and data beside it. */
 export type Output = Frozen<{ ok: boolean; content: string; metadata: OutputMetadata } & OutputExtras>
 /** `parts` are pictures and files that the model sees after the content, if it can. */
 type OutputExtras = { follows?: readonly FollowEvent[]; parts?: readonly OutputPart[] }

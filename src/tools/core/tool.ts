@@ -80,6 +80,7 @@ export type ToolError = { readonly kind: FailureKind; readonly message: string; 
 /** The result of undoing one change of a call. */
 export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
+/** A tool as a harness uses it. `defineTool` makes one, with types; write one yourself only to generate tools. */
 export interface Tool extends HasDeps {
   readonly name: string
   readonly description: string
@@ -381,6 +382,10 @@ export const toolCheck: Check = (value, name, of) => {
   return null
 }
 
+/**
+ * Makes a tool of a function of yours: a name, a description for the model, a schema for its arguments, and `effect`,
+ * which says how often a call may run.
+ */
 export function defineTool<
   Args,
   Name extends string = string,

@@ -11,6 +11,7 @@ import type { ToolRoot } from '../core/tool-context.ts'
 import type { Tool } from '../core/tool.ts'
 import { writeTool } from './write-tool.ts'
 
+/** Options of `fileTools`: the folder they work in, and what in it may be read and written. */
 export type FileToolsOptions = PathGuardOptions & {
   /** The path of your own ripgrep binary. */
   readonly ripgrep?: string

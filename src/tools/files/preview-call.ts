@@ -16,6 +16,7 @@ import { placesIn } from '../policy/argument-paths.ts'
  */
 export type PreviewLine = DiffLine & { readonly exposed?: true }
 
+/** What a call would do to one file, line by line. */
 export type FileChange = Frozen<{
   path: string
   state: 'new' | 'changed' | 'same'
@@ -26,6 +27,7 @@ export type FileChange = Frozen<{
   lines: readonly PreviewLine[]
 }>
 
+/** What a call that waits would change, made without changing anything. Show it to whoever decides. */
 export type Preview = Frozen<{
   /** Null for a call that is not a plain write or edit: only its arguments can be shown. */
   files: readonly FileChange[] | null

@@ -60,6 +60,7 @@ const HELD_CHARS_MAX = 2_000_000
 const BATCH_LINES_MAX = 50
 const BATCH_CHARS_MAX = 200_000
 
+/** A tool that finds and filters lines of JSONL files without reading them whole into the context. */
 export function jsonlSearchTool(options: JsonlSearchOptions): Tool {
   checkOptions(options)
   const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options

@@ -45,6 +45,7 @@ type McpCommonOptions = Frozen<{
   instructions?: boolean
 }>
 
+/** Options of `mcpServer` for a program that is started here. */
 export type McpStdioOptions = McpCommonOptions &
   Frozen<{
     command: string
@@ -54,6 +55,7 @@ export type McpStdioOptions = McpCommonOptions &
     cwd?: string
   }>
 
+/** Options of `mcpServer` for a server that is reached over HTTP. */
 export type McpHttpOptions = McpCommonOptions &
   Frozen<{
     url: string
@@ -62,6 +64,7 @@ export type McpHttpOptions = McpCommonOptions &
     transport?: 'http' | 'sse'
   }>
 
+/** Options of `mcpServer`: a program to start, or an address. */
 export type McpOptions = McpStdioOptions | McpHttpOptions
 
 const COMMON: Checks<McpCommonOptions> = {

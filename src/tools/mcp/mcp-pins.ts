@@ -11,6 +11,7 @@ import { isObject } from '../../view/untrusted-json.ts'
 /** `place` is a hash, since a command line can hold secrets. `tools` holds each definition as canonical text, by name. */
 export type McpPin = Frozen<{ place: string; tools: Readonly<Record<string, string>> }>
 
+/** Where it is kept what a server offered when it was approved. */
 export interface McpPins {
   read(server: string): Promise<McpPin | null>
   write(server: string, pin: McpPin): Promise<void>

@@ -16,6 +16,7 @@ import type { Tool, ToolContext, ToolSource } from '../core/tool.ts'
 export type { McpHttpOptions, McpOptions, McpStdioOptions } from './mcp-options.ts'
 export { filePins, type McpChange, type McpPin, type McpPins } from './mcp-pins.ts'
 
+/** How a server is. `changed`: it offers something else than was approved, so its changed tools are held back. */
 export type McpStatus = Frozen<{
   state: 'idle' | 'connected' | 'unreachable' | 'changed'
   /** The server's own name and version. */
@@ -28,6 +29,7 @@ export type McpStatus = Frozen<{
   dropped: number
 }>
 
+/** The tools of one MCP server, for the option `tools`, with how the server is. */
 export interface McpServer extends ToolSource {
   status(): McpStatus
   /** Definitions that differ from the approved ones, old and new. Such tools are not offered. */

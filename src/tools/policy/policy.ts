@@ -50,6 +50,7 @@ export type Rule = Frozen<{
   reason?: string
 }>
 
+/** Rules that decide about calls before anybody is asked, and how often somebody may be asked. */
 export type Policy = Frozen<{
   rules: readonly Rule[]
   /** How to treat a question where no person can be asked: wait (the default), or deny. */

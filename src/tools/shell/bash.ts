@@ -28,6 +28,10 @@ export type BashArgs = {
   readonly max_chars?: number
 }
 
+/**
+ * Options of `bashTool`: the workspace, what is hidden and protected in it, and how long and how much a command may
+ * run.
+ */
 export type BashOptions = ConfinedOptions & {
   /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse forbidden commands. */
   readonly risk?: 'strict' | 'relaxed'
@@ -47,6 +51,7 @@ const checkOptions = optionsChecker<BashOptions>('bashTool', {
   onLine: functionCheck,
 })
 
+/** A line that a command printed while it runs. It is shown, and never in the log. */
 export type BashLine = {
   readonly type: 'bash_stdout_line'
   readonly stream: OutputStream
@@ -63,6 +68,7 @@ const LINE_CHARACTERS_MAX = 2_000
 /** Secrets are searched only in the first part of this size, so nothing after it is shown while the command runs. */
 const WATCHED_CHARACTERS_MAX = 32_000_000
 
+/** A tool that runs commands in a sandbox. Risky ones are asked about first, and without a sandbox all are. */
 export function bashTool(options: BashOptions): Tool {
   checkOptions(options)
   const ground = confinementOf(options)

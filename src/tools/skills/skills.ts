@@ -9,6 +9,7 @@ import { skillReadTool } from './skill-read.ts'
 import { skillRunTool } from './skill-run.ts'
 import type { Tool } from '../core/tool.ts'
 
+/** Options of `skillTools`: the folders, and which of the skills in them. */
 export type SkillOptions = ConfinedOptions & {
   /** Names of the skills to offer. Missing: all. Empty: none. */
   readonly selected?: readonly string[]

@@ -14,6 +14,7 @@ import { type Output, output } from '../core/tool-output.ts'
 import { type Field, type Infer, integerField, objectField, optionalField, textField } from '../core/argument-schema.ts'
 import { type Approval, approvalCheck, defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 
+/** Options of `webFetchTool`: which hosts may be read, and which private ones. */
 export type WebFetchOptions = {
   /** Hosts that are fetched without approval: `docs.example.org`, or `*.example.org` for all below it. */
   readonly hosts?: readonly string[]
@@ -61,6 +62,7 @@ type FetchSetup = AddressRules & {
   readonly ca: string | null
 }
 
+/** A tool that reads a page of the web as text. Addresses of private networks are refused unless you allow them. */
 export function webFetchTool(options: WebFetchOptions = {}): Tool {
   checkOptions(options)
   const settled = readFetchSetup(options)

@@ -27,6 +27,7 @@ import { requestUrl, type WebRequest } from './http-request.ts'
 /** One search result, as the service or `map` returns it. */
 export type WebSearchResult = { readonly url: string; readonly title?: string; readonly snippet?: string }
 
+/** Options of `webSearchTool`: the search service, and how its answer is read. */
 export type WebSearchOptions = {
   /** The address of the service. `{query}` and `{count}` in it are replaced, such as `https://host.example/search?q={query}`. */
   readonly endpoint: string
@@ -70,6 +71,7 @@ const input = objectField({
 })
 type Args = Infer<typeof input>
 
+/** A tool that asks a search service of yours. */
 export function webSearchTool(options: WebSearchOptions): Tool {
   checkOptions(options)
   const journeyOf = requestMaker(options)

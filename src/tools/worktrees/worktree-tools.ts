@@ -8,6 +8,7 @@ import { defineTool, type Tool } from '../core/tool.ts'
 import { worktreeFailure } from './run-git.ts'
 import { discardWorktree, describeFiles, mergeWorktree, findWorktree } from './worktree.ts'
 
+/** Options of `worktreeTools`: the repository, and the store that knows its children. */
 export type WorktreeToolsOptions = {
   /** The folder that the worktrees belong to: that of the sessions that start children in them. */
   readonly root: string
@@ -21,6 +22,7 @@ const checkOptions = optionsChecker<WorktreeToolsOptions>('worktreeTools', {
 
 const ID = textField('The worktree: its branch or its path, as the report of the subagent has it.', { min: 1 })
 
+/** Tools by which a parent looks at, merges and discards what its children left in worktrees. */
 export function worktreeTools(options: WorktreeToolsOptions): readonly Tool[] {
   checkOptions(options)
   const { root, store } = options

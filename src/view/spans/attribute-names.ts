@@ -1,6 +1,7 @@
 // The names of attributes, in one place: those of OpenTelemetry's GenAI conventions, as of version 1.41 of the other
 // conventions, and our own. Names only; span-draft.ts sets the values.
 
+/** The attributes of OpenTelemetry for requests to models, as far as they are used here. */
 export const GEN_AI = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',
@@ -32,8 +33,10 @@ export const CONTENT = {
   toolResult: 'gen_ai.tool.call.result',
 } as const
 
+/** The attribute with the class of an error, as OpenTelemetry names it. */
 export const ERROR_TYPE = 'error.type'
 
+/** The attributes that only Terret has. */
 export const TERRET = {
   run: 'terret.run',
   outcome: 'terret.outcome',

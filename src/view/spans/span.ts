@@ -28,11 +28,13 @@ export function expandCapture(capture: Capture): CapturedContent {
   return { prompts, args, results }
 }
 
+/** The attributes of a span, by name. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 /** `message` is present only if everything it may repeat is captured. */
 export type Exception = Frozen<{ at: number; type: string; message?: string }>
 
+/** One stretch of a session in a trace: the session, a run, a request to a model, or a call. */
 export type Span = Frozen<{
   traceId: string
   spanId: string

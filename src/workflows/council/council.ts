@@ -20,6 +20,7 @@ import {
   type CouncilSeat,
 } from './council-prompts.ts'
 
+/** Options of a council: the models in its seats, and the one that joins their answers. */
 export type CouncilOptions = {
   /** Its name as an agent. Default `council`. */
   readonly name?: string
@@ -55,6 +56,7 @@ const CHANNELS = {
   /** The result for people: the number of answers, then the text. */
   text: last(''),
 }
+/** The state of a council: its question, the answers of the seats, and the conclusion. */
 export type CouncilState = StateOf<typeof CHANNELS>
 
 const { agentsNode, graph } = withState(CHANNELS)

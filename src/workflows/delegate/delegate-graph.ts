@@ -35,6 +35,7 @@ const CHANNELS = {
   /** The outcome in one sentence. */
   summary: last(''),
 }
+/** The state of a delegation: the plan, what was done, and the review. */
 export type DelegateState = StateOf<typeof CHANNELS>
 
 const { node, agentNode, graph } = withState(CHANNELS)

@@ -13,6 +13,7 @@ import {
 } from '../../options.ts'
 import type { SafetyTier } from '../safety-tiers.ts'
 
+/** One phase of a workflow: its agents, and the phases that must have ended before it. */
 export type WorkflowPhase = {
   readonly name: string
   /** The work of its agents. */
@@ -23,6 +24,7 @@ export type WorkflowPhase = {
   readonly depends_on?: readonly string[]
 }
 
+/** A workflow in phases, as a file has it. */
 export type PhasesDefinition = {
   /** Its name as an agent. */
   readonly id: string

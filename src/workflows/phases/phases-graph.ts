@@ -12,6 +12,7 @@ import { promptBlock, truncateText } from '../prompt-block.ts'
 import { applySafetyTier } from '../safety-tiers.ts'
 import { checkPhases, PHASES_DEFAULTS, type WorkflowPhase, type PhasesDefinition } from './phases-definition.ts'
 
+/** Options of a graph of phases: the agents that its definition names. */
 export type PhasesOptions = {
   /** The agents that its phases may name. */
   readonly agents: Readonly<Record<string, SubagentOptions>>
@@ -44,6 +45,7 @@ const CHANNELS = {
     text: '',
   }),
 }
+/** The state of a workflow in phases: what each phase came to. */
 export type PhasesState = StateOf<typeof CHANNELS>
 
 const { node, agentsNode, graph } = withState(CHANNELS)

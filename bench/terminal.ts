@@ -1,0 +1,243 @@
+// `terminal`: the chat in a terminal of its own, as published. Typing while an answer of 5,000 lines streams, what a token
+// costs in bytes, what it costs to open a long session again, and a chat at rest.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Harness, scripted, sqlite } from '../src/index.ts'
+import { type Case, type Family, medianOf } from './family.ts'
+
+const LINES = 5_000
+const TOKENS_PER_LINE = 12
+const FAST_MS = 6_000
+const SLOW_TOKENS = 600
+const TOKEN_MS = 10
+const KEYS = 80
+const KEY_MS = 60
+const REOPENED_LINES = 20_000
+const IDLE_MS = 10_000
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+/** Clock ticks a second in /proc. */
+const TICKS = 100
+
+type Stage = { readonly folder: string; readonly env: NodeJS.ProcessEnv; readonly close: () => void }
+
+/** A provider that streams an answer. The first word of the message says how fast. */
+async function openStage(folder: string): Promise<Stage> {
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = []
+    request.on('data', (piece: Buffer) => pieces.push(piece))
+    request.on('end', () => void answer(response, Buffer.concat(pieces).toString()))
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const settings = { baseUrl: `http://127.0.0.1:${port}/v1`, protocol: 'chat' }
+  const config = { model: 'fake:m', endpoints: { fake: settings }, context: { compaction: false } }
+  mkdirSync(join(folder, 'config/terret'), { recursive: true })
+  mkdirSync(join(folder, 'work'), { recursive: true })
+  mkdirSync(join(folder, 'data'), { mode: 0o700 })
+  // A workspace of its own, and not that of this repository.
+  execFileSync('git', ['init', '-q'], { cwd: join(folder, 'work') })
+  writeFileSync(join(folder, 'config/terret/config.json'), JSON.stringify(config))
+  const env = { ...process.env, TERRET_HOME: join(folder, 'data'), XDG_CONFIG_HOME: join(folder, 'config'), TERM: 'xterm-256color' }
+  return { folder, env, close: () => void server.close() }
+}
+
+async function answer(response: ServerResponse, body: string): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const send = (delta: object, finish: string | null = null): void => {
+    response.write(
+      `data: ${JSON.stringify({ id: 'a', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+    )
+  }
+  if (body.includes('slowly')) {
+    for (let i = 0; i < SLOW_TOKENS; i += 1) {
+      send({ content: i % TOKENS_PER_LINE === TOKENS_PER_LINE - 1 ? `word${i}.\n\n` : `word${i} ` })
+      await sleep(TOKEN_MS)
+    }
+  } else {
+    const begun = performance.now()
+    for (let line = 0; line < LINES; line += 1) {
+      const words = Array.from({ length: TOKENS_PER_LINE - 1 }, (_, i) => `token${i} `)
+      for (const word of [`- line ${line}: `, ...words.slice(1), 'end\n']) send({ content: word })
+      const ahead = (line * FAST_MS) / LINES - (performance.now() - begun)
+      if (ahead > 5) await sleep(ahead)
+    }
+  }
+  send({}, 'stop')
+  response.end('data: [DONE]\n\n')
+}
+
+type Terminal = {
+  readonly child: ChildProcess
+  text: string
+  type(text: string): void
+  until(there: string): Promise<number>
+}
+
+/** The chat in a pseudo terminal, which `script` makes. */
+function openChat({ folder, env }: Stage, words: string): Terminal {
+  const command = `stty cols 100 rows 30; exec '${process.execPath}' '${main}' interactive --trust ${words}`
+  const child = spawn('script', ['-qfc', command, '/dev/null'], { cwd: join(folder, 'work'), env, stdio: 'pipe' })
+  const heard: (() => void)[] = []
+  const terminal: Terminal = {
+    child,
+    text: '',
+    type: (text) => void child.stdin?.write(text),
+    until: async (there) => {
+      const begun = performance.now()
+      while (!terminal.text.includes(there)) {
+        if (performance.now() - begun > 30_000) throw new Error(`never seen: ${there}\n${terminal.text}`)
+        await Promise.race([new Promise<void>((resolve) => void heard.push(resolve)), sleep(1_000)])
+      }
+      return performance.now() - begun
+    },
+  }
+  child.stdout?.on('data', (data: Buffer) => {
+    terminal.text += data.toString()
+    for (const hear of heard.splice(0)) hear()
+  })
+  return terminal
+}
+
+async function leave({ child, type }: Terminal): Promise<void> {
+  const ended = new Promise((resolve) => void child.once('close', resolve))
+  type('\u0004')
+  await ended
+}
+
+const PROMPT = '› '
+
+const typed: Case = async (folder) => {
+  const stage = await openStage(join(folder, `typed-${process.pid}`))
+  const chat = openChat(stage, '')
+  await chat.until(PROMPT)
+  chat.type('Go.\r')
+  await chat.until('line 20:')
+  const delays: number[] = []
+  let draft = ''
+  for (let i = 0; i < KEYS; i += 1) {
+    chat.text = ''
+    const key = 'abcdefghij'[i % 10] ?? ''
+    draft += key
+    chat.type(key)
+    delays.push(await chat.until(`${PROMPT}${draft}`))
+    await sleep(KEY_MS)
+  }
+  await chat.until(`line ${LINES - 1}:`)
+  chat.type('\u0015')
+  await sleep(500)
+  chat.child.kill('SIGHUP')
+  stage.close()
+  const sorted = delays.toSorted((a, b) => a - b)
+  return { p50: medianOf(sorted), p99: sorted.at(-1) ?? 0, lost: KEYS - draft.length }
+}
+
+const streamed: Case = async (folder) => {
+  const stage = await openStage(join(folder, `streamed-${process.pid}`))
+  const chat = openChat(stage, '')
+  await chat.until(PROMPT)
+  chat.text = ''
+  chat.type('Go slowly.\r')
+  await chat.until(`word${SLOW_TOKENS - 1}.`)
+  const bytes = Buffer.byteLength(chat.text)
+  await sleep(300)
+  await leave(chat)
+  stage.close()
+  return { bytes: bytes / SLOW_TOKENS }
+}
+
+/** CPU until a session is open again and left, with a log of so many lines. */
+async function reopenCpu(stage: Stage, session: string): Promise<number> {
+  const chat = openChat(stage, session)
+  await chat.until('goes on, after')
+  await chat.until('Ctrl-D leaves')
+  await sleep(400)
+  const ms = cpuOf(chat)
+  await leave(chat)
+  return ms
+}
+
+/** CPU ms of the chat so far: `script` runs it as its only child. */
+function cpuOf({ child }: Terminal): number {
+  const pid = execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], { encoding: 'utf8' }).trim()
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS
+}
+
+const reopened: Case = async (folder) => {
+  const stage = await openStage(join(folder, `reopened-${process.pid}`))
+  const line = (i: number): string => `- line ${i} with **bold** words, \`code\` and more of it`
+  const long = Array.from({ length: 40 }, (_, at) => {
+    return Array.from({ length: REOPENED_LINES / 40 }, (_, i) => line(at * 1_000 + i)).join('\n')
+  })
+  const store = sqlite(join(stage.folder, 'data/terret.db'))
+  const make = async (texts: readonly string[]): Promise<string> => {
+    const harness = new Harness({ model: scripted(texts), store })
+    const session = await harness.open({ agent: 'default' })
+    for (const [i] of texts.entries()) await session.run(`Message ${i}.`)
+    appendFileSync(
+      join(stage.folder, 'data/folders.jsonl'),
+      `\n${JSON.stringify({ session: session.id, folder: join(stage.folder, 'work') })}`,
+    )
+    await harness.close()
+    return session.id
+  }
+  const [few, many] = [await make(['Short.']), await make(long)]
+  await store.close()
+  const bare = await reopenCpu(stage, few)
+  const ms = await reopenCpu(stage, many)
+  const rest = openChat(stage, few)
+  await rest.until('goes on, after')
+  await sleep(3_000)
+  const before = cpuOf(rest)
+  await sleep(IDLE_MS)
+  const idle = ((cpuOf(rest) - before) * 1_000) / IDLE_MS
+  await leave(rest)
+  stage.close()
+  return { ms: ms - bare, bare, idle }
+}
+
+export const terminal: Family = {
+  repetitions: 3,
+  cases: { typed, streamed, reopened },
+  lacks: spawnSync('script', ['-qc', 'true', '/dev/null']).status === 0 ? null : 'the program `script`',
+  figures: [
+    {
+      name: 'terminal',
+      unit: 'ms',
+      target: 30,
+      value: (median) => median('typed.p99'),
+      floor: (median) => median('typed.p50'),
+      note: (median) =>
+        `slowest of ${KEYS} keys while ${LINES} lines stream; lost: ${median('typed.lost')}; floor: p50`,
+    },
+    {
+      name: 'terminal.bytes',
+      unit: 'bytes',
+      target: 70,
+      value: (median) => median('streamed.bytes'),
+      floor: () => 1,
+      note: () => 'a token, at 100 tokens a second',
+    },
+    {
+      name: 'terminal.open',
+      unit: 'CPU ms',
+      target: 300,
+      value: (median) => median('reopened.ms'),
+      floor: (median) => median('reopened.bare'),
+      note: () => `a session of ${REOPENED_LINES} lines opened again, less one of a line, which is the floor`,
+    },
+    {
+      name: 'terminal.idle',
+      unit: 'CPU ms',
+      target: 1,
+      value: (median) => median('reopened.idle'),
+      floor: () => 1,
+      note: () => 'a chat at rest, a second; ticks of 10 ms',
+    },
+  ],
+}

@@ -1,0 +1,44 @@
+// What the compiler reads of the public names: that each has its sentence, and that the pages made from them are up to date.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { apiPages } from '../scripts/reference/api-pages.ts'
+import { readEntries } from '../scripts/reference/api-reader.ts'
+import { REFERENCE } from '../scripts/reference/table-pages.ts'
+import { repository } from './tidy/source.ts'
+
+/** Fields and methods without a sentence. Write some, and lower it: it never grows. */
+const MEMBERS_WITHOUT = 1913
+
+describe('the reference of the API', { timeout: 300_000 }, () => {
+  const entries = readEntries(repository)
+
+  it('B-REF-5: every public name of every entry has a sentence on its declaration', () => {
+    const lacking = entries.flatMap(({ name: entry, own }) =>
+      own.filter(({ says }) => says === '').map(({ name, file }) => `${entry}: ${name} in ${file}`),
+    )
+    expect(lacking).toEqual([])
+  })
+
+  it('B-REF-6: fields and methods without a sentence only become fewer', () => {
+    const members = entries.flatMap(({ own }) => own.flatMap((each) => each.members))
+    const lacking = members.filter(({ says }) => says === '').length
+    console.log(`members without a sentence: ${lacking} of ${members.length}`)
+    expect(lacking).toBeLessThanOrEqual(MEMBERS_WITHOUT)
+  })
+
+  it('B-REF-7: the pages of the API and of events are up to date. If this fails, run: npm run reference', () => {
+    const pages = apiPages(repository, entries)
+    const stale = [...pages].filter(([path, text]) => readText(path) !== text).map(([path]) => path)
+    expect(stale).toEqual([])
+    expect([...(pages.get('events.md') ?? '').matchAll(/^\| \[`[a-z]+\.[a-z_]+`\]\(#[^)]*\) \| \S/gm)]).toHaveLength(24)
+  })
+})
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(join(repository, REFERENCE, path), 'utf8')
+  } catch {
+    return null
+  }
+}
