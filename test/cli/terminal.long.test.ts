@@ -290,7 +290,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await stage.terret('run', 'First.')
     await stage.terret('fork', 'latest')
     const seen = await chat('-c')
-    expect(seen.text()).toMatch(/› First\.\n\n│ One\.\n\n.*\n›$/)
+    await seen.until(/› First\.\n\n│ One\.\n\n.*\n›$/)
   })
 
   it('B-TALK-14: what was said before comes back with the arrow, also in the next chat of the folder', async () => {
