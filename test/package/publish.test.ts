@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { changesOf } from '../../scripts/changes-of.ts'
+import { SITE } from '../../src/kernel/addresses.ts'
 import { readTexts, repository } from '../tidy/source.ts'
 
 type Manifest = {
@@ -32,12 +33,13 @@ const linesOf = ({ jobs }: Workflow): readonly string[] =>
   Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = '' }) => run.split('\n')))
 
 describe('the addresses', () => {
-  it('B-PUB-1: where the project lives stands in the manifest alone, with the place for reports', () => {
+  it('B-PUB-1: where the project lives stands in the manifest, with the place for reports, and once in the code', () => {
     const place = manifest.homepage.replace('https://', '')
     expect(manifest.bugs).toBe(`https://${place}/issues`)
     expect(manifest.repository.url).toBe(`git+https://${place}.git`)
     const naming = readTexts('.').filter(({ text }) => text.includes(place))
-    expect(naming.map(({ path }) => path)).toEqual(['package.json'])
+    expect(naming.map(({ path }) => path)).toEqual(['package.json', 'src/kernel/addresses.ts'])
+    expect(SITE).toBe(manifest.homepage)
   })
 })
 

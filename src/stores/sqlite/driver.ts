@@ -57,14 +57,13 @@ function isLeftBehind(error: unknown): boolean {
 
 type SqliteModule = { readonly DatabaseSync: Driver }
 
-const EXTERNAL =
-  "leave terret out of the bundle: serverExternalPackages: ['terret'] in next.config.mjs, or the list of external packages of another " +
-  'bundler. If the program is copied elsewhere without its node_modules, as with output: standalone, have @photostructure/sqlite and ' +
-  'node-gyp-build copied with it: outputFileTracingIncludes.'
-const LEFT_BEHIND = `@photostructure/sqlite is installed, and a bundler such as that of Next.js has packed this program without it: ${EXTERNAL}`
-const NO_DRIVER =
-  `No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer. ` +
-  `If a bundler such as that of Next.js packs this program, ${EXTERNAL}`
+const BUNDLED =
+  "If a bundler such as that of Next.js packs this program, leave terret out of the bundle: serverExternalPackages: ['terret'] " +
+  'in next.config.mjs, or the list of external packages of another bundler. ' +
+  'If the program is copied elsewhere without its packages, as by output: standalone, have @photostructure/sqlite and node-gyp-build ' +
+  'copied with it: outputFileTracingIncludes.'
+const NO_DRIVER = 'No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer. ' + BUNDLED
+const LEFT_BEHIND = '@photostructure/sqlite is installed, and was not found from this program. ' + BUNDLED
 
 /** How many closed databases may wait for the garbage collector. Each has two file descriptors. */
 const UNCOLLECTED_MAX = 32
