@@ -140,8 +140,6 @@ export function expectScreen(shown: string, name: string, stage: Stage): void {
     .replace(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '1a2b3c4d-…')
     .replace(/\b[0-9a-f]{8}\b/g, '1a2b3c4d')
     .replace(/\b[\d,]+ tokens\b/g, 'N tokens')
-    // What the model is told about the day is shown too.
-    .replace(/^ {2}note: Today is [^\n]*\n(?:┆ [^\n]*\n)*\n?/gm, '')
     .replace(/\b\d+ out\b/g, 'N out')
     .replace(/ · \d+(?:\.\d)? s\b/g, ' · N s')
     .replace(/ by (?!terret:)\S+$/gm, ' by you')
