@@ -23,7 +23,7 @@ const TICKS = 100
 
 type Stage = { readonly folder: string; readonly env: NodeJS.ProcessEnv; readonly close: () => void }
 
-/** A provider that streams an answer. The first word of the message says how fast. */
+/** A provider that streams an answer. A word of the message says which. */
 async function openStage(folder: string): Promise<Stage> {
   const server = createServer((request, response) => {
     const pieces: Buffer[] = []
@@ -61,13 +61,13 @@ async function answer(response: ServerResponse, body: string): Promise<void> {
       `data: ${JSON.stringify({ id: 'a', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
     )
   }
-  if (body.includes('slowly')) {
+  if (body.includes('bench-slow')) {
     for (let i = 0; i < SLOW_TOKENS; i += 1) {
       send({ content: i % TOKENS_PER_LINE === TOKENS_PER_LINE - 1 ? `word${i}.\n\n` : `word${i} ` })
       await sleep(TOKEN_MS)
     }
-  } else if (body.includes('shortly')) send({ content: 'Short.' })
-  else if (body.includes('long')) {
+  } else if (body.includes('bench-short')) send({ content: 'Short.' })
+  else if (body.includes('bench-long')) {
     const line = (i: number): string => `- line ${i} with **bold** words, \`code\` and more of it\n`
     for (let i = 0; i < REOPENED_LINES; i += 100)
       send({ content: Array.from({ length: 100 }, (_, k) => line(i + k)).join('') })
@@ -103,7 +103,7 @@ function openChat({ folder, env }: Stage, words: string): Terminal {
     until: async (there) => {
       const begun = performance.now()
       while (!terminal.text.includes(there)) {
-        if (performance.now() - begun > 30_000) throw new Error(`never seen: ${there}\n${terminal.text}`)
+        if (performance.now() - begun > 30_000) throw new Error(`never seen: ${there}\n${terminal.text.slice(-300)}`)
         await Promise.race([new Promise<void>((resolve) => void heard.push(resolve)), sleep(1_000)])
       }
       return performance.now() - begun
@@ -157,7 +157,7 @@ const streamed: Case = async (folder) => {
   const chat = openChat(stage, '')
   await chat.until(PROMPT)
   chat.text = ''
-  chat.type('Go slowly.\r')
+  chat.type('Go: bench-slow.\r')
   await chat.until(`word${SLOW_TOKENS - 1}.`)
   const bytes = Buffer.byteLength(chat.text)
   await sleep(300)
@@ -197,9 +197,9 @@ async function runOnce({ folder, env }: Stage, task: string): Promise<void> {
 
 const reopened: Case = async (folder) => {
   const stage = await openStage(join(folder, `reopened-${process.pid}`))
-  await runOnce(stage, 'Go shortly.')
+  await runOnce(stage, 'Go: bench-short.')
   const bare = await reopenCpu(stage, 'latest')
-  await runOnce(stage, 'Go long.')
+  await runOnce(stage, 'Go: bench-long.')
   const ms = await reopenCpu(stage, 'latest')
   const rest = openChat(stage, 'latest')
   await rest.until('goes on, after')

@@ -218,6 +218,7 @@ export const PARTS: readonly Part[] = [
       ),
       guide('view', 'Draw a session in my own interface', 'Timelines, waterfalls and trees of a run'),
       guide('editors', 'Use it in Zed, VS Code or JetBrains', 'Agent Client Protocol (ACP)'),
+      guide('chat', 'A chat with an agent at the terminal', 'Keys, commands and screens of the chat'),
       guide(
         'cli',
         'Use it at a terminal without writing code',

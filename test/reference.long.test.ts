@@ -8,7 +8,7 @@ import { REFERENCE } from '../scripts/reference/table-pages.ts'
 import { repository } from './tidy/source.ts'
 
 /** Fields and methods without a sentence. Write some, and lower it: it never grows. */
-const MEMBERS_WITHOUT = 1913
+const MEMBERS_WITHOUT = 1904
 
 describe('the reference of the API', { timeout: 300_000 }, () => {
   const entries = readEntries(repository)
@@ -31,7 +31,7 @@ describe('the reference of the API', { timeout: 300_000 }, () => {
     const pages = apiPages(repository, entries)
     const stale = [...pages].filter(([path, text]) => readText(path) !== text).map(([path]) => path)
     expect(stale).toEqual([])
-    expect([...(pages.get('events.md') ?? '').matchAll(/^\| \[`[a-z]+\.[a-z_]+`\]\(#[^)]*\) \| \S/gm)]).toHaveLength(24)
+    expect([...(pages.get('events.md') ?? '').matchAll(/^\| \[`[a-z]+\.[a-z_]+`\]\(#[^)]*\) \| \S/gm)]).toHaveLength(25)
   })
 })
 

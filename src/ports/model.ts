@@ -16,9 +16,13 @@ export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | '
 export type ToolChoice = 'auto' | 'required' | 'none' | Frozen<{ tool: string }>
 /** How a model answers. Absent settings are left to the model's own, and to its provider. */
 export type AnswerSettings = Frozen<{
+  /** How long one answer may be, thoughts included. */
   outputTokensMax?: number
+  /** How freely the model chooses its words, where it lets that be set. */
   temperature?: number
+  /** Only the likeliest words that together have this probability are chosen from. */
   topP?: number
+  /** Asks the host for the same words for the same request, as far as it can. */
   seed?: number
   /** Texts that end the answer. They are not part of it. */
   stop?: readonly string[]
@@ -29,6 +33,7 @@ export type AnswerSettings = Frozen<{
   toolChoice?: ToolChoice
   /** False: at most one call in a reply. */
   parallelToolCalls?: boolean
+  /** How much the model thinks. */
   reasoning?: Effort | Frozen<{ budgetTokens: number }>
 }>
 

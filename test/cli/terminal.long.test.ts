@@ -67,7 +67,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await seen.until(/Hello Ana\.[\s\S]*tokens\n\n.*\n›$/)
     seen.enter('Think.')
     // It is shown while it is being said: this reply never ends.
-    await seen.until(/I think[\s\S]*Ctrl-C stops\n›$/)
+    await seen.until(/I think[\s\S]*Esc stops\n›$/)
     seen.keys('C-c')
     await seen.until(/Stopped\.[\s\S]*\n›$/)
     seen.enter('Stop thinking.')
@@ -290,7 +290,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await stage.terret('run', 'First.')
     await stage.terret('fork', 'latest')
     const seen = await chat('-c')
-    expect(seen.text()).toMatch(/› First\.\n\n│ One\.\n\n.*\n›$/)
+    await seen.until(/› First\.\n\n│ One\.\n\n.*\n›$/)
   })
 
   it('B-TALK-14: what was said before comes back with the arrow, also in the next chat of the folder', async () => {
@@ -315,7 +315,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await scriptedBy([stalled, 'Went on.'])
     const seen = await chat()
     seen.enter('Think.')
-    await seen.until(/I think[\s\S]*Ctrl-C stops/)
+    await seen.until(/I think[\s\S]*Esc stops/)
     await seen.close()
     const { out } = await stage.terret('history', 'latest', '--event', 'model.failed')
     expect(out).toContain('interrupted')
@@ -346,7 +346,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     await scriptedBy([stalled, '日本語のとても長い文はどこでも折り返せます。'.repeat(4)])
     const seen = await chat()
     seen.enter('日本語 👍🏽 é')
-    await seen.until(/I think[\s\S]*Ctrl-C stops/)
+    await seen.until(/I think[\s\S]*Esc stops/)
     seen.type(
       'これは長い入力で、折り返されるまで続きます。👍👍👍 and then it goes on in letters that are not wide at all',
     )

@@ -292,7 +292,7 @@ export class ChatView implements EventRenderer {
       { text: this.#doing, rank: DOING_RANK },
       ...spendingTexts(this.#presenter.tokens, 0).map((text) => ({ text, rank: 3 })),
       ...this.status(),
-      ...(this.#isStopping ? [] : [{ text: 'Ctrl-C stops', rank: DOING_RANK }]),
+      ...(this.#isStopping ? [] : [{ text: 'Esc stops', rank: DOING_RANK }]),
     ]
     return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(fitStatus(status, columns - 2))}` }
   }

@@ -94,7 +94,7 @@ export async function runSlashCommand(chat: ChatControl, text: string, busy: boo
   const own = chat.options.own.find((each) => each.name === name)
   if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()))
   if (!found) return noteUnknown(chat, name)
-  if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Ctrl-C stops it.`)
+  if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Esc stops it.`)
   await found.act(chat, words, busy)
 }
 
