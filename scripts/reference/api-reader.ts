@@ -89,11 +89,14 @@ function publicName(reading: Reading, name: string, symbol: ts.Symbol): PublicNa
   const [first] = declarations
   if (first === undefined) throw new Error(`${name} is declared nowhere.`)
   const members = membersOf(reading, symbol, first)
+  // A type and a value of one name, as `Harness`: the value says how to get one.
+  const value = declarations.find((node) => kindOf(node) !== 'type') ?? first
+  const isTable = members.length > 0 && kindOf(value) === 'type'
   return {
     name,
-    kind: kindOf(first),
+    kind: kindOf(value),
     says: commentOf(reading, symbol),
-    code: members.length > 0 && !ts.isClassDeclaration(first) ? headOf(first) : codeOf(declarations),
+    code: isTable ? headOf(first) : codeOf(value === first ? declarations : [value]),
     members,
     file: posix.relative(reading.root, first.getSourceFile().fileName),
   }
