@@ -34,7 +34,7 @@ export default defineConfig({
   lang: 'en',
   base: `${new URL(manifest.homepage).pathname.replace(/\/$/, '')}/`,
   srcDir: root,
-  srcExclude: ['[!R]*.md', '!(docs)/**', 'docs/decisions/**', ...NOT_ON_SITE.map((path) => `${path}.md`)],
+  srcExclude: ['[^R]*.md', '!(docs)/**/*', 'docs/decisions/**', ...NOT_ON_SITE.map((path) => `${path}.md`)],
   outDir: join(root, 'site/dist'),
   cacheDir: join(root, 'site/node_modules/.cache/vitepress'),
   rewrites: addressIn,
