@@ -15,6 +15,10 @@ type Run = { readonly text: string; readonly column: number; readonly columns: n
 /** A row with the time that it was shown. */
 type RowShown = { readonly row: number; readonly line: string; readonly fromMs: number; readonly toMs: number }
 
+const ESCAPE = '\u001b'
+/** What tmux writes before text that looks different. */
+const STYLE_CODE = new RegExp(`(${ESCAPE}\\[[\\d;]*m)`)
+
 const CELL = 8.4
 const LINE = 19
 const PAD = 16
@@ -99,8 +103,8 @@ function runsOf(line: string): readonly Run[] {
   const runs: Run[] = []
   let style: readonly string[] = []
   let column = 0
-  for (const part of line.split(/(\u001b\[[\d;]*m)/)) {
-    const codes = /^\u001b\[([\d;]*)m$/.exec(part)?.[1]
+  for (const part of line.split(STYLE_CODE)) {
+    const codes = part.startsWith('\u001b[') ? part.slice(2, -1) : undefined
     if (codes !== undefined) style = styled(style, codes)
     else if (part !== '') {
       let columns = 0

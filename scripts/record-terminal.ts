@@ -1,0 +1,159 @@
+// Pictures of a real terminal, for the README and the guide of the chat: `npm run record`. The demo moves, with its kills and
+// its approval; of the chat each scene is one state. It needs tmux; `npm run build` makes the command that is recorded.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ChaosReply, startChaos } from '../src/testing/index.ts'
+import { svgOfTerminal, type TerminalFrame } from './terminal-svg.ts'
+
+const OUT = resolve(process.argv[2] ?? 'docs/images')
+const COMMAND = resolve('dist/cli/main.js')
+const DEADLINE_MS = 120_000
+
+type Recorder = {
+  /** What was shown, from the first look on. */
+  readonly frames: TerminalFrame[]
+  readonly send: (...keys: readonly string[]) => void
+  readonly type: (text: string) => void
+  /** Looks until this is shown. */
+  readonly lookUntil: (there: RegExp) => Promise<void>
+}
+
+/** A terminal of its own, in a home of its own, with the built command as `terret`. */
+async function withTerminal(
+  [columns, rows]: readonly [number, number],
+  fill: (home: string) => void,
+  act: (recorder: Recorder) => Promise<void>,
+): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'terret-record-'))
+  const folder = join(home, 'shop')
+  mkdirSync(folder)
+  const tmux = (...args: readonly string[]): string =>
+    execFileSync('tmux', ['-u', '-L', `terret-record-${process.pid}`, '-f', '/dev/null', ...args], { encoding: 'utf8' })
+  try {
+    // As the package puts it there.
+    symlinkSync(COMMAND, join(home, 'terret'))
+    const rc = join(home, 'rc')
+    writeFileSync(rc, `PS1='$ '\nexport HOME='${home}'\nterret() { '${process.execPath}' '${home}/terret' "$@"; }\n`)
+    fill(home)
+    const shell = `bash --noprofile --rcfile ${rc}`
+    tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), '-c', folder, shell)
+    await sleep(500)
+    const frames: TerminalFrame[] = []
+    const lookUntil = async (there: RegExp): Promise<void> => {
+      const end = performance.now() + DEADLINE_MS
+      for (;;) {
+        // The home is another one each time, and none of the reader's.
+        const text = tmux('capture-pane', '-p', '-e').replaceAll(home, '~')
+        if (frames.at(-1)?.text !== text) frames.push({ atMs: performance.now(), text })
+        if (there.test(tmux('capture-pane', '-p').trimEnd())) return
+        if (performance.now() > end) throw new Error(`The terminal never showed ${there}. It shows:\n${text}`)
+        await sleep(60)
+      }
+    }
+    const type = (text: string): void => void tmux('send-keys', '-l', text)
+    await act({ frames, send: (...keys) => void tmux('send-keys', ...keys), type, lookUntil })
+  } finally {
+    tmux('kill-server')
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+function write(name: string, svg: string): void {
+  writeFileSync(join(OUT, `${name}.svg`), svg)
+  process.stdout.write(`${name}.svg, ${Math.round(svg.length / 1_024)} kB\n`)
+}
+
+async function recordDemo(): Promise<void> {
+  const title =
+    'Three worker processes are killed while they make a report; each time another goes on, and the file is written once'
+  await withTerminal(
+    [92, 34],
+    () => {},
+    async ({ frames, send, type, lookUntil }) => {
+      type('terret demo')
+      await lookUntil(/demo$/)
+      send('Enter')
+      await lookUntil(/Allow it\?/)
+      await sleep(1_500)
+      send('y', 'Enter')
+      await lookUntil(/until Ctrl-C/)
+      send('C-c')
+      write('killed-and-going-on', svgOfTerminal(frames, { columns: 92, title }))
+    },
+  )
+}
+
+const CODE = `export function sum(numbers: number[]) {
+  let total = 0
+  for (let i = 0; i <= numbers.length; i++) total += numbers[i]
+  return total
+}
+`
+const ANSWER = `The loop runs **one step too far**:
+
+\`\`\`ts
+for (let i = 0; i <= numbers.length; i++) total += numbers[i] // one too many
+\`\`\`
+
+| where | what | why it matters |
+|---|---|---|
+| \`src/sum.ts:3\` | \`<=\` | reads past the end of the list and adds \`undefined\` |
+
+1. Change \`<=\` to \`<\`
+2. Run the tests`
+
+const edits = [{ path: 'src/sum.ts', old_string: 'i <= numbers', new_string: 'i < numbers' }]
+const REPLIES: readonly ChaosReply[] = [
+  { text: 'I look at it first.', calls: [{ tool: 'read', args: { path: 'src/sum.ts' } }] },
+  { text: ANSWER, calls: [{ tool: 'edit', args: { edits } }] },
+  { calls: [{ tool: 'bash', args: { command: 'npm test' } }] },
+  { text: 'The sum is right, and the *tests* pass.' },
+]
+
+async function recordChat(): Promise<void> {
+  const chaos = await startChaos({ script: REPLIES })
+  const fill = (home: string): void => {
+    const put = (path: string, text: string): void => {
+      mkdirSync(dirname(join(home, path)), { recursive: true })
+      writeFileSync(join(home, path), text)
+    }
+    put('shop/src/sum.ts', CODE)
+    const slow = 'for i in 1 2 3 4 5 6 7; do echo "ok $i - sums of $i numbers"; sleep 0.6; done'
+    put('shop/package.json', JSON.stringify({ name: 'shop', scripts: { test: slow } }))
+    const endpoint = { protocol: 'chat', baseUrl: `${chaos.url}/v1` }
+    const config = { model: 'local:fake', endpoints: { local: endpoint }, bash: true, context: { compaction: false } }
+    put('.config/terret/config.json', JSON.stringify(config))
+    execFileSync('git', ['init', '-q', '-b', 'main', join(home, 'shop')])
+  }
+  await withTerminal([92, 38], fill, async ({ frames, send, type, lookUntil }) => {
+    const keep = (name: string, title: string): void =>
+      write(name, svgOfTerminal(frames.slice(-1), { columns: 92, title }))
+    type('clear; terret --trust')
+    send('Enter')
+    await lookUntil(/›$/)
+    type('Fix @sum')
+    await lookUntil(/❯ src\/sum\.ts/)
+    keep('chat-files', 'The menu of files behind an at sign')
+    send('Tab')
+    type(', please')
+    send('Enter')
+    await lookUntil(/Allow it\?.*›$/)
+    keep('chat-question', 'An answer with code and a table, and the question about an edit, with its difference')
+    send('y', 'Enter')
+    await lookUntil(/bash npm test[^]*Allow it\?.*›$/)
+    send('y', 'Enter')
+    await lookUntil(/ok 5 - /)
+    keep('chat-command', 'The last lines of a command that runs')
+    await lookUntil(/tests pass\.[^]*›$/)
+    type('/')
+    await lookUntil(/❯ \/help/)
+    keep('chat-commands', 'The finished work, and the menu of commands behind a slash')
+  })
+  await chaos.close()
+}
+
+await recordDemo()
+await recordChat()
