@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { Harness, scripted } from '../../src/index.ts'
 import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
 import { SCHEMA_VERSION, SQL } from '../../src/stores/sqlite/sqlite-schema.ts'
 import {
@@ -179,6 +180,14 @@ describe('a file that is no store of ours', () => {
     expect(await outcome(create(open(file), 's'))).toBe('store_damaged')
     await expect(open(file).read('s', 0)).rejects.toThrow('not an SQLite database')
     expect(readFileSync(file)).toEqual(before)
+  })
+
+  it('B-STORE-178: work on a file that is no database ends with that error, and does not wait', async () => {
+    const file = makeFile()
+    writeFileSync(file, 'My dear diary, today I wrote a harness.\n'.repeat(50))
+    const harness = new Harness({ model: scripted(['Never said.']), store: open(file) })
+    await expect(harness.work({ idleMs: 500 })).rejects.toMatchObject({ code: 'store_damaged' })
+    await harness.close()
   })
 
   it('B-STORE-84: a database that was cut short is refused', async () => {

@@ -1,6 +1,6 @@
 // The due loop: it finds due sessions in the store's index and has them looked at, until it is told to stop or nothing
 // is left to do. It drives nothing and decides nothing about a session: it only knows when to look next.
-import { Fault } from '../../kernel/failure.ts'
+import { Fault, type FaultCode } from '../../kernel/failure.ts'
 import type { Claim, CompleteStore, Store, TakeOptions } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
@@ -112,6 +112,8 @@ const CLAIM_MS = 100
 /** The machine's clock may be set, and the machine may sleep. So no single wait is longer than this. */
 const WAIT_MS_MAX = 60_000
 const TROUBLE_MS = 1_000
+/** Why a store cannot be opened by this program. Waiting mends none of them. */
+const UNOPENABLE: ReadonlySet<FaultCode> = new Set(['store_damaged', 'store_newer', 'store_unsupported'])
 /** This many due sessions are named for each free place, because other workers take some of them at the same moment. */
 const CANDIDATES_PER_SLOT = 8
 const CANDIDATES_MAX = 512
@@ -177,15 +179,20 @@ export class DueLoop {
     const { report } = this.#around
     const { looksMax = Number.POSITIVE_INFINITY } = this.#around
     let idle = false
+    let wasOpen = false
     while (!this.#stopped && !idle && this.#looks < looksMax) {
       try {
         const until = await this.#round()
+        wasOpen = true
         idle = until === null
         if (until !== null && this.#looks < looksMax) await this.#bell.wait(until)
       } catch (error) {
         if (error instanceof Fault && error.code === 'store_closed') this.#stopped = true
-        else if (error instanceof Fault && error.code === 'store_replaced') {
-          // The process's knowledge no longer matches the store. Only a new process can go on.
+        else if (
+          error instanceof Fault &&
+          (error.code === 'store_replaced' || (!wasOpen && UNOPENABLE.has(error.code)))
+        ) {
+          // The process's knowledge no longer matches the store, or there is none. Only a new process can go on.
           report(error)
           await Promise.all(this.#looking.values())
           throw error
