@@ -78,6 +78,7 @@ export class Invariants {
   readonly #sessions = new Map<string, Watched>()
   readonly #hash = createHash('sha256')
   #digest: string | null = null
+  #open: Watched | null = null
 
   constructor(oracle: Oracle, cast: Cast) {
     this.#oracle = oracle
@@ -157,15 +158,22 @@ export class Invariants {
 
   /** Everything must have come to rest: nothing open, nothing waiting, nothing owed. */
   settled(now: number): readonly string[] {
-    const open: string[] = []
-    for (const [id, { fold, broken }] of this.#sessions) {
-      const decision = next(fold, { now, epoch: fold.epoch })
-      const waits = decision.type === 'rest' && (decision.waiting === 'input' || decision.waiting === 'nothing')
-      const late = fold.wakes.some(({ key }) => key !== FAR)
-      if (!broken && (!waits || late || fold.inputs.length > 0))
-        open.push(`${id}: ${decision.type} ${JSON.stringify(decision).slice(0, 160)}`)
+    return [...this.#sessions].flatMap(([id, watched]) => {
+      if (isSettled(watched, now)) return []
+      const decision = next(watched.fold, { now, epoch: watched.fold.epoch })
+      return [`${id}: ${decision.type} ${JSON.stringify(decision).slice(0, 160)}`]
+    })
+  }
+
+  /** The one that was open last is asked first: most often it still is. */
+  isSettled(now: number): boolean {
+    if (this.#open && !isSettled(this.#open, now)) return false
+    for (const watched of this.#sessions.values()) {
+      if (isSettled(watched, now)) continue
+      this.#open = watched
+      return false
     }
-    return open
+    return true
   }
 
   #check(session: string, w: Watched, e: Event): void {
@@ -399,6 +407,13 @@ export class Invariants {
       fail('I32 a call that was handed out has a result nobody gave')
     if (call.handed > 0 && e.status === 'aborted' && call.answer > 0) fail('I33 an answer that came is dropped')
   }
+}
+
+function isSettled({ fold, broken }: Watched, now: number): boolean {
+  if (broken) return true
+  if (fold.inputs.length > 0 || fold.wakes.some(({ key }) => key !== FAR)) return false
+  const decision = next(fold, { now, epoch: fold.epoch })
+  return decision.type === 'rest' && (decision.waiting === 'input' || decision.waiting === 'nothing')
 }
 
 /** Orders have their result with the hand-over; a wait has one when the report is there, or its time is over. */

@@ -1,6 +1,6 @@
 // Planted faults: small mutations of the real source, applied one at a time to a copy. The simulator must catch every one
 // of them, and the unchanged copy must pass the same seeds. A mutation that no longer applies is an error, not a pass.
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -18,7 +18,7 @@ export async function planted(only = ''): Promise<boolean> {
   const root = resolve('.build', 'planted')
   rmSync(root, { recursive: true, force: true })
   // A copy for each core, and each takes the next fault.
-  const copies = Array.from({ length: availableParallelism() }, (_, i) => copy(join(root, `${i}`)))
+  const copies = await Promise.all(Array.from({ length: availableParallelism() }, (_, i) => copy(join(root, `${i}`))))
   let good = await passes(copies, 1, FIRST_SEEDS)
   const later = new Set<number>()
   const left = faults.values()
@@ -60,25 +60,25 @@ type Outcome = {
   readonly seed: number
 }
 
-function copy(root: string): string {
+async function copy(root: string): Promise<string> {
   mkdirSync(root, { recursive: true })
   for (const part of ['src', 'sim']) cpSync(part, join(root, part), { recursive: true })
   cpSync('package.json', join(root, 'package.json'))
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'))
-  compile(root, { include: ['src', 'sim'] })
+  await compile(root, { include: ['src', 'sim'] })
   return root
 }
 
 /** The seed where it was last seen first, and all others only if it is not seen there. */
 async function tried(root: string, fault: Planted): Promise<Outcome> {
-  const clean = readFileSync(join(root, fault.file), 'utf8')
+  const files = [join(root, fault.file), join(root, 'out', fault.file.replace(/\.ts$/, '.js'))]
+  const clean = files.map((file) => [file, readFileSync(file)] as const)
   apply(root, fault)
-  compile(root, { files: [fault.file] })
+  await compile(root, { files: [fault.file] })
   const { seed = 1 } = fault
   const first = await simulated(root, seed, 1)
   const outcome = first.caught ? first : await simulated(root, 1, SEEDS)
-  writeFileSync(join(root, fault.file), clean)
-  compile(root, { files: [fault.file] })
+  for (const [file, text] of clean) writeFileSync(file, text)
   return outcome
 }
 
@@ -121,7 +121,10 @@ function apply(root: string, fault: Planted): void {
 }
 
 /** A mutation may not type-check; it must only run. One file is compiled without those it imports. */
-function compile(root: string, what: { readonly include: readonly string[] } | { readonly files: readonly string[] }) {
+async function compile(
+  root: string,
+  what: { readonly include: readonly string[] } | { readonly files: readonly string[] },
+): Promise<void> {
   const compilerOptions = {
     outDir: 'out',
     rootDir: '.',
@@ -132,5 +135,7 @@ function compile(root: string, what: { readonly include: readonly string[] } | {
   }
   const config = { extends: resolve('tsconfig.json'), compilerOptions, include: [], ...what }
   writeFileSync(join(root, 'tsconfig.json'), JSON.stringify(config))
-  spawnSync(process.execPath, [resolve('node_modules', 'typescript', 'bin', 'tsc'), '-p', root], { stdio: 'ignore' })
+  const tsc = resolve('node_modules', 'typescript', 'bin', 'tsc')
+  // What a mutation says about types is of no interest.
+  await new Promise<void>((done) => execFile(process.execPath, [tsc, '-p', root], () => done()))
 }

@@ -115,7 +115,10 @@ export type Shared = {
   readonly offsetMs: number
 }
 
-const FOREVER = new Promise<never>(() => {})
+/** A promise of its own each time: what waits at one that all share is never forgotten, seed after seed. */
+function forever(): Promise<never> {
+  return new Promise<never>(() => {})
+}
 
 export class SimProcess {
   readonly name: string
@@ -182,7 +185,7 @@ export class SimProcess {
     while (this.alive && this.#frozenUntil > this.#shared.scheduler.now()) {
       await this.#shared.scheduler.sleep(this.#frozenUntil - this.#shared.scheduler.now())
     }
-    if (!this.alive) await FOREVER
+    if (!this.alive) await forever()
   }
 
   #timer(ms: number, fire: () => void): () => void {
@@ -282,7 +285,7 @@ export class SimProcess {
       if (writes) this.#needsRoom()
       const waits = (ms: number): Promise<void> => this.sleep(ms)
       const answer = await (network ? (writes ? network.ask(waits, act) : network.read(waits, act)) : act())
-      if (!this.alive) await FOREVER
+      if (!this.alive) await forever()
       return answer
     }
     const take: CompleteStore['take'] = store.take

@@ -54,6 +54,7 @@ import '../src/runtime/commit/tell-consumers.ts'
 import '../src/runtime/hooks/settled-run.ts'
 import '../src/queues/queue-planner.ts'
 import '../src/queues/queue-work.ts'
+import '../src/tools/core/compile-schema.ts'
 
 const FAULTY_MS = 1_500
 /** After the faults: a worker whose clock was set looks again within a minute (due-loop.ts), and then there is work to do. */
@@ -322,7 +323,7 @@ class Simulation {
         (this.#cells?.busy ?? 0) +
         (this.#pursuits?.busy ?? 0) ===
         0
-    return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
+    return quiet && this.#invariants.isSettled(this.#scheduler.now())
   }
 
   /** Sees every commit and every lease as they happen. */
