@@ -175,7 +175,7 @@ console.log(next(s, { now: 0, epoch: 0 }).waiting)`,
     const command = join('node_modules', 'terret', 'dist', 'cli', 'main.js')
     expect(run(command, ['--help'])).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining('Usage: terret <command>') as string,
+      stdout: expect.stringContaining('terret <command> [words] [flags]') as string,
     })
     expect(run(command, ['--version'])).toMatchObject({ status: 0, stdout: `${VERSION}\n` })
     expect(run(command, ['demo'])).toMatchObject({

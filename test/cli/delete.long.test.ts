@@ -81,7 +81,7 @@ describe('delete', () => {
     expect(await stage.json('delete', 'latest', '--yes')).toMatchObject({
       session: two,
       folder: stage.folder,
-      events: 6,
+      events: 7,
     })
     expect((await stage.terret('list')).out).toMatch(/^[0-9a-f]{8} .*One\.\n$/)
     expect(readdirSync(traces)).toHaveLength(1)

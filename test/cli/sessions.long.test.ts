@@ -418,7 +418,7 @@ describe('files to take along', () => {
     const [first = '', ...rest] = (await stage.terret('export', 'latest')).out.split('\n')
     expect([JSON.parse(first), rest]).toMatchObject([{ seq: 1, type: 'session.created' }, log])
     const page = (await stage.terret('export', 'latest', '--format', 'md')).out
-    expect(page).toMatch(/## User\n\nuse list\n\n## Agent\n[^]*\*\*list\*\* \(call 5\.0\)/)
+    expect(page).toMatch(/## User\n\nuse list\n\n\*Note: Today is [^\n]+\n\n## Agent\n[^]*\*\*list\*\* \(call 6\.0\)/)
     expect((await stage.terret('export', 'latest', '--format', 'pdf')).code).toBe(2)
   })
 

@@ -61,7 +61,7 @@ describe.skipIf(noTmux)('a session that another process works on too', { timeout
     const first = /one\.txt[^\n]*\(call (\S+)\)/.exec(seen.text())?.[1] ?? ''
     const rejected = await stage.apart('reject', 'latest', first, '--yes', '--why', 'not this one', '--by', 'ann')
     expect(rejected).toMatchObject({ code: 0 })
-    const asked = await seen.until(/two\.txt[\s\S]*Allow it\?[^?]*›$/)
+    const asked = await seen.until(/\? write two\.txt[\s\S]*Allow it\?[^?]*›$/)
     expect(asked).toMatch(/refused by ann: not this one/)
     seen.enter('y')
     const shown = await seen.until(/Done\.[^›]*\n›$/)
