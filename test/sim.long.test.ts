@@ -60,6 +60,18 @@ describe('the simulator', () => {
     for (const seed of [3, 14, 159]) expect((await simulate(seed)).hash).toBe((await simulate(seed)).hash)
   })
 
+  it('B-SIM-2: so it does in another process, where everything is loaded anew', () => {
+    // The middle one has a cell, whose tools need what nothing else of a seed needs.
+    for (const seed of ['2', '3', '4']) {
+      const traces = [1, 2].map(() => {
+        const args = ['.build/sim/main.js', '--first', seed, '--seeds', '1']
+        return /trace [0-9a-f]{32}/.exec(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout)?.[0]
+      })
+      expect(traces[0]).toBeDefined()
+      expect(traces[1]).toBe(traces[0])
+    }
+  })
+
   it('B-SIM-80: on a SQLite file nothing is broken either, and the same seed gives the same trace', async () => {
     for (const seed of [3, 14]) {
       const { violations, hash } = await simulate(seed, undefined, onSqlite)
