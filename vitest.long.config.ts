@@ -21,7 +21,7 @@ export default defineConfig({
     // They wait more than they work: for leases, kills and browsers.
     maxWorkers: availableParallelism() + 2,
     // Real processes and browsers, beside whatever else the machine does.
-    testTimeout: 120_000,
+    testTimeout: 180_000,
     hookTimeout: 300_000,
   },
 })
