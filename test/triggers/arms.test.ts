@@ -65,7 +65,9 @@ describe('the arms of a triage', () => {
       const { session } = await endOf(stage, { sessionId, duplicate: false })
       const later = (await session.events({ after: seen, limit: 500 })).events
       // On a busy machine this clock has deferred it again before anybody looks, so the first reply that says a count is read.
-      const replies = later.filter((event) => event.type === 'agent.message').map((event) => JSON.stringify(event.parts))
+      const replies = later
+        .filter((event) => event.type === 'agent.message')
+        .map((event) => JSON.stringify(event.parts))
       const counts = replies.flatMap((text) => /deferrals[^\d]*(\d)/.exec(text)?.[1] ?? [])
       expect(counts.filter((count) => count !== '0')[0]).toBe('1')
     },
