@@ -14,6 +14,7 @@ const isAll = process.env['TERRET_RUNS'] === 'all'
 const properties = files.filter((name) => isAll && readFileSync(join(root, name), 'utf8').includes("from '../runs.ts'"))
 
 export default defineConfig({
+  ...quick,
   test: {
     ...quick.test,
     include: ['test/**/*.long.test.ts', ...properties.map((name) => `test/${name}`)],
