@@ -138,7 +138,7 @@ async function opened(
 }
 
 export function writeTree(folder: string, tree: Tree): void {
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
   for (const [path, bytes] of [...tree].sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (bytes === null) mkdirSync(join(folder, path), { mode: 0o700 })
     else writeFileSync(join(folder, path), bytes, { mode: 0o600 })

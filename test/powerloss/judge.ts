@@ -74,8 +74,7 @@ export async function judge(opening: Opening, evidence: EvidenceAt): Promise<Jud
     const open = (await store.list({ limit: 10_000 })).filter(({ due }) => due !== null).length
     const after = await goOn(store, opening, losses)
     wrong.push(...after.wrong)
-    const { problems } = await checkStore(store, await reader())
-    wrong.push(...problems.map(({ what, text }) => `${what}: ${text}`))
+    wrong.push(...(await checkRows(store, await reader())))
     const backups = await checkBackups(opening, evidence)
     wrong.push(...backups.wrong)
     return {
@@ -92,6 +91,16 @@ export async function judge(opening: Opening, evidence: EvidenceAt): Promise<Jud
     }
   } finally {
     await store.close()
+  }
+}
+
+/** As `terret store check` does it. */
+async function checkRows(store: CompleteStore, rows: StoreReader): Promise<readonly string[]> {
+  try {
+    const { problems } = await checkStore(store, rows)
+    return problems.map(({ what, text }) => `${what}: ${text}`)
+  } finally {
+    await rows.close()
   }
 }
 
@@ -144,31 +153,25 @@ async function archiveFault(file: string, session: string): Promise<string | nul
   }
 }
 
-/** A backup that was acknowledged has all that was acknowledged before it began, and one that has its name is whole. */
+/** A backup that was acknowledged is there. The newest has all that was acknowledged before it began, if it has its name. */
 async function checkBackups(opening: Opening, evidence: EvidenceAt): Promise<{ wrong: string[]; whole: number }> {
-  const wrong: string[] = []
-  let whole = 0
-  const done = new Set(evidence.kept.flatMap((line) => (line.type === 'backed up' ? [line.file] : [])))
+  const named = evidence.kept.flatMap((line) => (line.type === 'backup' ? [line.file] : []))
+  const done = evidence.kept.flatMap((line) => (line.type === 'backed up' ? [line.file] : []))
   const there = existsSync(opening.backups) ? readdirSync(opening.backups) : []
-  for (const line of evidence.kept) {
-    if (line.type !== 'backup') continue
-    if (!there.includes(line.file)) {
-      if (done.has(line.file)) wrong.push(`lost: the backup ${line.file} was acknowledged, and is not there`)
-      continue
-    }
-    const copy = opening.openBackup(join(opening.backups, line.file))
-    try {
-      await copy.open()
-      const found = await countLost(copy, { ...opening.beforeBackup(line.file), kept: evidence.kept })
-      wrong.push(...found.wrong.map((text) => `the backup ${line.file}: ${text}`))
-      whole += 1
-    } catch (error) {
-      wrong.push(`the backup ${line.file} is not whole: ${String(error)}`)
-    } finally {
-      await copy.close()
-    }
+  const missing = done.filter((file) => !there.includes(file))
+  const wrong = missing.map((file) => `lost: the backup ${file} was acknowledged, and is not there`)
+  const newest = named.findLast((file) => there.includes(file))
+  if (newest === undefined) return { wrong, whole: 0 }
+  const copy = opening.openBackup(join(opening.backups, newest))
+  try {
+    await copy.open()
+    const found = await countLost(copy, { ...opening.beforeBackup(newest), kept: evidence.kept })
+    return { wrong: [...wrong, ...found.wrong.map((text) => `the backup ${newest}: ${text}`)], whole: 1 }
+  } catch (error) {
+    return { wrong: [...wrong, `the backup ${newest} is not whole: ${String(error)}`], whole: 0 }
+  } finally {
+    await copy.close()
   }
-  return { wrong, whole }
 }
 
 async function logsOf(store: CompleteStore): Promise<ReadonlyMap<string, readonly Event[]>> {

@@ -4,7 +4,7 @@
 // lost, or this run shows nothing. Exit 1 on any violation.
 // `--log FILE` takes a log that an earlier run kept; with `--cut N` it tries that one cut of it again.
 // What it shows is the order of calls, not a real disk: docs/reliability.md has its limits.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
@@ -49,11 +49,14 @@ const given = values.log === undefined ? null : logIn(values.log)
 const kind = given?.recorded.store ?? storeOf(values.store)
 
 const folder = mkdtempSync(join(memoryFolder(), 'terret-powerloss-'))
+// A server's own account must reach its files.
+chmodSync(folder, 0o755)
 const totals = new Totals()
 const begun = performance.now()
 let postgresGround: PostgresGround | null = null
 try {
-  const ground: Ground = kind === 'sqlite' ? sqliteGround : (postgresGround = await startPostgresGround())
+  const ground: Ground =
+    kind === 'sqlite' ? sqliteGround : (postgresGround = await startPostgresGround(join(folder, 'disk-0')))
   if (given !== null) await tryLog(ground, new Recorded(given), values.log ?? '')
   else await recordAndTry(ground)
   printSummary(totals, { kind, seed, seconds: (performance.now() - begun) / 1_000, isWhole: values.cut === undefined })
