@@ -12,7 +12,7 @@ import { agentOf } from '../crash/workload.ts'
 
 const LEASE_MS = 2_000
 const SETTLE_MS = 120_000
-const LOOK_MS = 25
+const LOOK_MS = 150
 const RESTLESS = ['requires_action', 'running', 'rescheduling'] as const
 
 export type DrivenOn = {

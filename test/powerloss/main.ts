@@ -23,7 +23,7 @@ const CUTS_EACH = { sqlite: 100, postgres: 50 }
 /** On a disk that ignores syncs: one for so many others. */
 const DEAF_EACH = 10
 /** What goes on after a cut waits more than it works. There is one server. */
-const AT_ONCE = { sqlite: 6, postgres: 1 }
+const AT_ONCE = { sqlite: 12, postgres: 1 }
 const MEMORY = '/dev/shm'
 /** More than a rebuilt disk has. */
 const MEMORY_BYTES = 512 * 1024 * 1024
@@ -54,6 +54,9 @@ chmodSync(folder, 0o755)
 const totals = new Totals()
 const begun = performance.now()
 let postgresGround: PostgresGround | null = null
+/** Told to stop, it ends the cuts at hand and says what was shown so far. */
+let stopping = false
+process.once('SIGINT', () => (stopping = true))
 try {
   const ground: Ground =
     kind === 'sqlite' ? sqliteGround : (postgresGround = await startPostgresGround(join(folder, 'disk-0')))
@@ -97,7 +100,7 @@ function logIn(file: string): CallLog {
 async function recordAndTry(ground: Ground): Promise<void> {
   const recorder = kind === 'sqlite' ? makeLibrary(folder) : makeFileSystem(folder)
   const record = kind === 'sqlite' ? recordSqlite : recordPostgres
-  for (let first = 0; first < cuts; first += CUTS_EACH[kind]) {
+  for (let first = 0; first < cuts && !stopping; first += CUTS_EACH[kind]) {
     const recording = await record(recorder, seed + first, PART_MS[kind])
     const before = totals.violations.length
     const recorded = new Recorded(readCallLog(recording.log))
@@ -130,7 +133,7 @@ async function tryCuts(
   const numbers = Array.from({ length: last - first }, (_, i) => first + i)
   const hand = async (_: unknown, i: number): Promise<void> => {
     const place = { ground, folder: join(folder, `disk-${i}`) }
-    for (let number = numbers.shift(); number !== undefined; number = numbers.shift()) {
+    for (let number = numbers.shift(); number !== undefined && !stopping; number = numbers.shift()) {
       note(await tryCut(recorded, recorded.cut(number, seed), place), log)
       if (number % DEAF_EACH === 0) totals.addDeaf(await tryDeafCut(recorded, recorded.cut(number, seed), place))
     }
