@@ -42,7 +42,7 @@ await main()
 
 async function main(): Promise<void> {
   await store.open()
-  while (sessions < SESSIONS_FIRST) await create()
+  while (sessions < Math.min(SESSIONS_FIRST, Number(sessionsMax))) await create()
   process.stdout.write('begun\n')
   while (!settling) {
     const cards = (await store.list({ limit: 10_000 })).filter(({ root }) => !root.startsWith(KEPT))

@@ -22,6 +22,15 @@ static const char *behind(const char *path) {
   snprintf(full[turn], sizeof full[turn], "%s%s", folder, path);
   return full[turn];
 }
+/** The path behind an open file, which may have lost its name. */
+static const char *path_of(int fd) {
+  static char path[PATH_MAX];
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path - 1);
+  path[n < 0 ? 0 : n] = 0;
+  return path;
+}
 static int result_of(long result) { return result < 0 ? -errno : 0; }
 
 /** What is made belongs to whoever asked. */
@@ -99,7 +108,7 @@ static int on_truncate(const char *path, off_t size, struct fuse_file_info *held
   int fd = held ? (int)held->fh : open(behind(path), O_WRONLY);
   if (fd < 0) return -errno;
   int result = result_of(ftruncate(fd, size));
-  if (result == 0) record(RECORD_SIZE, record_file_number(fd), size, path ? behind(path) : "", NULL, 0);
+  if (result == 0) record(RECORD_SIZE, record_file_number(fd), size, path_of(fd), NULL, 0);
   if (!held) close(fd);
   return result;
 }
@@ -130,11 +139,12 @@ static int on_read(const char *path, char *data, size_t n, off_t at, struct fuse
   return got < 0 ? -errno : (int)got;
 }
 static int on_write(const char *path, const char *data, size_t n, off_t at, struct fuse_file_info *file) {
+  (void)path;
   int fd = (int)file->fh;
   ssize_t done = pwrite(fd, data, n, at);
   if (done < 0) return -errno;
   uint64_t number = record_file_number(fd);
-  record(RECORD_WRITE, number, at, path ? behind(path) : "", data, (size_t)done);
+  record(RECORD_WRITE, number, at, path_of(fd), data, (size_t)done);
   if (file->flags & O_DSYNC) {
     record(RECORD_SYNC_BEGIN, number, 0, "", NULL, 0);
     record(RECORD_SYNC_END, number, 0, "", NULL, 0);
@@ -151,16 +161,18 @@ static int on_release(const char *path, struct fuse_file_info *file) {
 }
 /** The log says what is on the disk. The real one need not have it. */
 static int on_fsync(const char *path, int data_only, struct fuse_file_info *file) {
-  (void)data_only;
-  uint64_t number = record_file_number((int)file->fh);
-  record(RECORD_SYNC_BEGIN, number, 0, path ? behind(path) : "", NULL, 0);
-  record(RECORD_SYNC_END, number, 0, path ? behind(path) : "", NULL, 0);
+  (void)path, (void)data_only;
+  int fd = (int)file->fh;
+  uint64_t number = record_file_number(fd);
+  record(RECORD_SYNC_BEGIN, number, 0, path_of(fd), NULL, 0);
+  record(RECORD_SYNC_END, number, 0, path_of(fd), NULL, 0);
   return 0;
 }
 static int on_fallocate(const char *path, int how, off_t at, off_t n, struct fuse_file_info *file) {
+  (void)path;
   int fd = (int)file->fh;
   if (fallocate(fd, how, at, n) != 0) return -errno;
-  if (how == 0) record(RECORD_GROW, record_file_number(fd), at + n, path ? behind(path) : "", NULL, 0);
+  if (how == 0) record(RECORD_GROW, record_file_number(fd), at + n, path_of(fd), NULL, 0);
   else if (how != 1) record(RECORD_UNKNOWN, 0, how, "fallocate", NULL, 0);
   return 0;
 }
@@ -180,12 +192,8 @@ static int on_readdir(const char *path, void *list, fuse_fill_dir_t add, off_t a
   return 0;
 }
 static int on_fsyncdir(const char *path, int data_only, struct fuse_file_info *file) {
-  (void)data_only;
-  char link[40], full[PATH_MAX];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", (int)file->fh);
-  ssize_t n = path ? -1 : readlink(link, full, sizeof full - 1);
-  full[n < 0 ? 0 : n] = 0;
-  record(RECORD_FOLDER_SYNC, 0, 0, path ? behind(path) : full, NULL, 0);
+  (void)path, (void)data_only;
+  record(RECORD_FOLDER_SYNC, 0, 0, path_of((int)file->fh), NULL, 0);
   return 0;
 }
 

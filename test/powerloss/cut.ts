@@ -57,7 +57,9 @@ export class Recorded {
 
   /** The disk as it is after so many calls. What was there before anything was recorded is on it, whatever it hears. */
   disk(after: number, hears: Hears = 'syncs'): Disk {
-    const disk = new Disk((call) => hears === 'syncs' || !this.#isRecorded(call))
+    // Postgres does not sync the folders of its tables, and relies on the file system for it.
+    const names = this.log.recorded.store === 'postgres' ? 'folder or file' : 'folder'
+    const disk = new Disk((call) => hears === 'syncs' || !this.#isRecorded(call), names)
     for (const call of this.log.calls.slice(0, after)) if (!isEvidence(call.path)) disk.take(call)
     return disk
   }
@@ -129,7 +131,8 @@ async function opened(
   try {
     return { ...(await act(ground.opening(folder))), promised }
   } catch (error) {
-    if (!(error instanceof Fault) || error.message === '') throw error
+    // Any other error is a violation, also where nothing was promised.
+    if (!(error instanceof Fault)) return { ...NOTHING, promised, wrong: [`it ends with an error: ${String(error)}`] }
     const why = `refused with ${error.code}: ${error.message}`
     return { ...NOTHING, promised, refused: error.code, lost: promised, wrong: gone(why) }
   } finally {

@@ -1,5 +1,5 @@
 // What a disk may hold when power is lost after some call of a log. What was synced is there. Of the rest nothing is there, or half
-// of it in any order, or such a half of which single sectors are missing, or all of it. A name is sure once its folder was synced.
+// of it in any order, or such a half of which single sectors are missing, or all of it.
 // It models no real disk: writes are not lost after their sync, and nothing rots.
 import { dirname } from 'node:path'
 import { Chance } from '../crash/random.ts'
@@ -10,6 +10,8 @@ export const LOSSES = ['none', 'half', 'torn', 'all'] as const
 export type Loss = (typeof LOSSES)[number]
 /** Which syncs count. A disk that ignores them must be seen to lose something. */
 export type Hears = 'syncs' | 'nothing'
+/** When a name is sure: once its folder was synced, or also once its file was, as ext4, XFS and Btrfs have it. */
+export type NameRule = 'folder' | 'folder or file'
 
 const SECTOR_BYTES = 512
 
@@ -33,16 +35,18 @@ export type Remains = { readonly tree: Tree; readonly lostChanges: number; reado
 
 export class Disk {
   readonly #hears: (call: Call) => boolean
+  readonly #names: NameRule
   readonly #files = new Map<bigint, FileState>()
   readonly #sureNames = new Map<string, Target>()
   /** As the programs see them: all calls so far. */
-  readonly #names = new Map<string, Target>()
+  readonly #seenNames = new Map<string, Target>()
   #pendingNames: NameChanges[] = []
   #n = 0
 
-  /** Which syncs count. */
-  constructor(hears: (call: Call) => boolean) {
+  /** `hears`: which syncs count. */
+  constructor(hears: (call: Call) => boolean, names: NameRule) {
     this.#hears = hears
+    this.#names = names
   }
 
   /** The next call of the log. */
@@ -85,12 +89,12 @@ export class Disk {
   }
 
   #named({ path, file }: Call): void {
-    const before = this.#names.get(path)
+    const before = this.#seenNames.get(path)
     if (before?.type !== 'file' || before.file !== file) this.#rename([{ path, to: { type: 'file', file } }])
   }
 
   #renamed(from: string, to: string): void {
-    const below = [...this.#names].filter(([path]) => path === from || path.startsWith(`${from}/`))
+    const below = [...this.#seenNames].filter(([path]) => path === from || path.startsWith(`${from}/`))
     this.#rename(
       below.flatMap(([path, target]) => [
         { path, to: null },
@@ -100,7 +104,7 @@ export class Disk {
   }
 
   #rename(changes: readonly NameChange[]): void {
-    for (const { path, to } of changes) this.#names.set(path, to)
+    for (const { path, to } of changes) this.#seenNames.set(path, to)
     this.#pendingNames.push({ changes })
   }
 
@@ -118,6 +122,21 @@ export class Disk {
     const file = this.#file(call.file)
     for (const change of file.pending) if (change.n < begun) file.sure.apply(change.call)
     file.pending = file.pending.filter(({ n }) => n > begun)
+    if (this.#names === 'folder or file') this.#syncNames(call.file)
+  }
+
+  /** What was done to these names before is over with it. */
+  #syncNames(file: bigint): void {
+    const isOf = ({ changes }: NameChanges) => changes.some(({ to }) => to?.type === 'file' && to.file === file)
+    const last = this.#pendingNames.findLastIndex(isOf)
+    const sure = this.#pendingNames.filter(isOf).flatMap(({ changes }) => changes)
+    const paths = new Set(sure.map(({ path }) => path))
+    for (const { path, to } of sure) setName(this.#sureNames, path, to)
+    this.#pendingNames = this.#pendingNames.flatMap((pending, i) => {
+      if (i > last) return [pending]
+      const left = pending.changes.filter(({ path }) => !paths.has(path))
+      return isOf(pending) || left.length === 0 ? [] : [{ changes: left }]
+    })
   }
 
   #syncFolder(folder: string): void {

@@ -11,7 +11,8 @@ import { message, servicesOf } from '../crash/stage.ts'
 import { agentOf } from '../crash/workload.ts'
 
 const LEASE_MS = 2_000
-const SETTLE_MS = 120_000
+/** Long, because others may keep the machine busy, and several cuts are tried at once. */
+const SETTLE_MS = 600_000
 const LOOK_MS = 150
 const RESTLESS = ['requires_action', 'running', 'rescheduling'] as const
 

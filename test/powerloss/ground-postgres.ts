@@ -1,5 +1,5 @@
 // A rebuilt disk with the files of a Postgres server on it: the server begins there, recovers from its log, and is asked.
-import { chownSync, readdirSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../../src/kernel/failure.ts'
 import { readPostgres } from '../../src/stores/postgres/postgres-move.ts'
@@ -22,6 +22,8 @@ const NOT_SOUND = `with ours as (select c.oid, c.relkind, c.relam from pg_class 
 
 /** One server for all cuts. Its folder is `folder`, which is there only while it runs. */
 export async function startPostgresGround(folder: string): Promise<PostgresGround> {
+  mkdirSync(join(folder, DISK), { recursive: true })
+  giveTo(join(folder, DISK))
   const server = await Server.start({ data: join(folder, DATA) })
   await server.stop()
   return {

@@ -165,7 +165,10 @@ async function checkBackups(opening: Opening, evidence: EvidenceAt): Promise<{ w
   const copy = opening.openBackup(join(opening.backups, newest))
   try {
     await copy.open()
-    const found = await countLost(copy, { ...opening.beforeBackup(newest), kept: evidence.kept })
+    const before = opening.beforeBackup(newest)
+    // What was sent meanwhile may be in it too.
+    const journal = [...evidence.journal.filter(({ type }) => type === 'try'), ...before.journal]
+    const found = await countLost(copy, { ...before, journal, kept: evidence.kept })
     return { wrong: [...wrong, ...found.wrong.map((text) => `the backup ${newest}: ${text}`)], whole: 1 }
   } catch (error) {
     return { wrong: [...wrong, `the backup ${newest} is not whole: ${String(error)}`], whole: 0 }

@@ -23,7 +23,7 @@ const CUTS_EACH = { sqlite: 100, postgres: 50 }
 /** On a disk that ignores syncs: one for so many others. */
 const DEAF_EACH = 10
 /** What goes on after a cut waits more than it works. There is one server. */
-const AT_ONCE = { sqlite: 12, postgres: 1 }
+const AT_ONCE = { sqlite: 8, postgres: 1 }
 const MEMORY = '/dev/shm'
 /** More than a rebuilt disk has. */
 const MEMORY_BYTES = 512 * 1024 * 1024

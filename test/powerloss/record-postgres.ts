@@ -14,7 +14,7 @@ import { RecordedDisk } from './recorder.ts'
 export const DATA = `${DISK}/data`
 const WORKERS = 4
 const LEASE_MS = 5_000
-const CLIENT = ['8', '1']
+const CLIENT = ['4', '1']
 const DONE = ['archived', 'removed']
 /** Its log goes round, and its pages are written out while it runs. */
 const SETTINGS = { min_wal_size: '2MB', max_wal_size: '4MB', checkpoint_timeout: '30s', bgwriter_delay: '20ms' }

@@ -19,7 +19,7 @@ export const DATABASE = `${DISK}/store/crash.db`
 
 const WORKERS = 2
 /** Sessions, and how deep their children are: few, because all of them are driven on after each cut. */
-const CLIENT = ['8', '1']
+const CLIENT = ['4', '1']
 const LEASE_MS = 5_000
 /** What the keeper must have done before a part of the recording ends, however slow the machine is. */
 const DONE = ['archived', 'removed', 'backed up']
