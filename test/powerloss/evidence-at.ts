@@ -17,39 +17,40 @@ export type EvidenceAt = {
 
 /** The evidence of one recording. */
 export class Evidence {
-  readonly #lines: readonly { readonly n: number; readonly name: string; readonly text: string }[]
+  readonly #pieces: readonly { readonly n: number; readonly name: string; readonly text: string }[]
 
   constructor(calls: readonly Call[]) {
-    this.#lines = calls.flatMap(({ kind, path, data }, n) =>
+    this.#pieces = calls.flatMap(({ kind, path, data }, n) =>
       kind === 'write' && isEvidence(path) ? [{ n, name: posix.basename(path), text: data.toString() }] : [],
     )
   }
 
   /** Of the first calls, so many. */
   at(cut: number): EvidenceAt {
-    const lines = this.#lines.filter(({ n }) => n < cut)
-    const read = <Line>(name: string): readonly Line[] =>
-      lines.flatMap((line) => (line.name === name ? linesOf<Line>(line.text) : []))
-    const names = new Set(lines.map(({ name }) => name))
+    const texts = new Map<string, string>()
+    for (const { n, name, text } of this.#pieces) if (n < cut) texts.set(name, (texts.get(name) ?? '') + text)
+    const read = <Line>(name: string): readonly Line[] => linesOf<Line>(texts.get(name) ?? '')
     return {
       journal: read('journal.jsonl'),
       oracle: read('oracle.jsonl'),
       errors: read('errors.jsonl'),
       kept: read(KEPT_FILE),
-      marks: new Map([...names].flatMap((name) => (name.startsWith('marks-') ? [[name, read(name)]] : []))),
+      marks: new Map([...texts.keys()].flatMap((name) => (name.startsWith('marks-') ? [[name, read(name)]] : []))),
     }
   }
 
   /** What was acknowledged before this backup began. */
   beforeBackup(file: string): EvidenceAt {
-    const isIt = (line: KeptLine) => line.type === 'backup' && line.file === file
-    const begin = this.#lines.find(({ name, text }) => name === KEPT_FILE && linesOf<KeptLine>(text).some(isIt))
+    const line: KeptLine = { type: 'backup', file }
+    const begin = this.#pieces.find(({ name, text }) => name === KEPT_FILE && text.includes(JSON.stringify(line)))
     return this.at(begin?.n ?? 0)
   }
 }
 
+/** A file system may hand a long line over in pieces. What has no end yet is not known yet. */
 function linesOf<Line>(text: string): readonly Line[] {
   return text
+    .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Line)

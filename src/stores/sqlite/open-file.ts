@@ -1,11 +1,9 @@
 // Opens the database of an SQLite store: version, WAL, schema. Returns a connection to a file that is known to be ours,
 // or throws a Fault. It does not wait: a busy file is an error here, and the caller tries again.
-import { dirname } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
 import { checkVersion, type Database, type Driver } from './driver.ts'
 import { filesIdentity } from './database-file.ts'
 import { fillFacts } from './fill-facts.ts'
-import { syncFolder } from '../plan/sync-path.ts'
 import {
   APPLICATION_ID,
   FACTS_SCHEMA,
@@ -48,9 +46,6 @@ export function openSqliteFile(file: string, driver: Driver, alone = false): Sql
     enterWal(db, file)
     db.exec('PRAGMA synchronous = FULL')
     ensureSchema(db, file)
-    // SQLite syncs the name of a log that it made, once it writes to it. Another process may write to that log before. A full
-    // disk takes no name.
-    if (!alone) syncFolder(dirname(file))
     return { db, file, identity: filesIdentity(file), statements: prepareAll(db) }
   } catch (error) {
     db.close()
