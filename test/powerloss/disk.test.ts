@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { Chance } from '../crash/random.ts'
 import type { Call } from './call-log.ts'
-import { Disk, type Loss } from './disk.ts'
+import { Disk, type Loss, type NameRule } from './disk.ts'
 
 const call = (kind: Call['kind'], path: string, { file = 1n, offset = 0, data = '', by = 1 } = {}): Call => ({
   kind,
@@ -19,7 +19,9 @@ const made = (path: string, file: bigint, data: string): readonly Call[] => [
 ]
 const synced = (file: bigint): readonly Call[] => [call('sync begin', '', { file }), call('sync end', '', { file })]
 
-function kept(calls: readonly Call[], { loss = 'none' as Loss, seed = 1, rule = 'folder' as const } = {}) {
+type How = { readonly loss?: Loss; readonly seed?: number; readonly rule?: NameRule }
+
+function kept(calls: readonly Call[], { loss = 'none', seed = 1, rule = 'folder' }: How = {}) {
   const disk = new Disk(() => true, rule)
   for (const each of calls) disk.take(each)
   const { tree } = disk.remains(loss, new Chance(seed), () => false)
@@ -62,11 +64,10 @@ describe('B-POWERLOSS-9: of what was not synced', () => {
   })
 
   it('where the file system has it so, a name is sure with its file, and an older removal of it is over', () => {
-    const rule = 'folder or file'
+    const rule: NameRule = 'folder or file'
     const again = [...made('a', 1n, 'old'), call('remove', 'a'), ...made('a', 2n, 'new'), ...synced(2n)]
-    expect(kept(again, { rule: rule as never })).toEqual({ a: 'new' })
-    for (let seed = 0; seed < 20; seed++)
-      expect(kept(again, { rule: rule as never, loss: 'half', seed })).toEqual({ a: 'new' })
+    expect(kept(again, { rule })).toEqual({ a: 'new' })
+    for (let seed = 0; seed < 20; seed++) expect(kept(again, { rule, loss: 'half', seed })).toEqual({ a: 'new' })
   })
 
   it('half comes in any order, torn in sectors, and the same chance gives the same', () => {

@@ -2,7 +2,7 @@
 // of it in any order, or such a half of which single sectors are missing, or all of it.
 // It models no real disk: writes are not lost after their sync, and nothing rots.
 import { dirname } from 'node:path'
-import { Chance } from '../crash/random.ts'
+import type { Chance } from '../crash/random.ts'
 import type { Call } from './call-log.ts'
 
 /** What is kept of what was not synced. `torn`: of each call that is kept, about half of the sectors. */

@@ -20,8 +20,9 @@ import { printSummary, Totals } from './summary.ts'
 
 /** Of one recording. More of them show more of what can happen at the same time. */
 const CUTS_EACH = { sqlite: 100, postgres: 50 }
-/** On a disk that ignores syncs: one for so many others. */
+/** On a disk that ignores syncs: one for so many others, and some also in a short run. */
 const DEAF_EACH = 10
+const DEAF_LEAST = 8
 /** What goes on after a cut waits more than it works. There is one server. */
 const AT_ONCE = { sqlite: 8, postgres: 1 }
 const MEMORY = '/dev/shm'
@@ -131,11 +132,12 @@ async function tryCuts(
   { first, last }: { readonly first: number; readonly last: number },
 ): Promise<void> {
   const numbers = Array.from({ length: last - first }, (_, i) => first + i)
+  const deafEach = Math.max(1, Math.min(DEAF_EACH, Math.floor(cuts / DEAF_LEAST)))
   const hand = async (_: unknown, i: number): Promise<void> => {
     const place = { ground, folder: join(folder, `disk-${i}`) }
     for (let number = numbers.shift(); number !== undefined && !stopping; number = numbers.shift()) {
       note(await tryCut(recorded, recorded.cut(number, seed), place), log)
-      if (number % DEAF_EACH === 0) totals.addDeaf(await tryDeafCut(recorded, recorded.cut(number, seed), place))
+      if (number % deafEach === 0) totals.addDeaf(await tryDeafCut(recorded, recorded.cut(number, seed), place))
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE[kind] }, hand))

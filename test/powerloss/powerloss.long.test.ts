@@ -1,13 +1,14 @@
 // Power loss as part of the suite: a few dozen cuts of one recording with their control, and that a run which shows nothing fails. The
 // long run is `npm run powerloss -- --cuts 2000`.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Child } from '../crash/process.ts'
 import { Chance } from '../crash/random.ts'
+import { noPostgres } from '../postgres/server.ts'
 import { CallWriter, readCallLog } from './call-log.ts'
 import { Recorded, writeTree } from './cut.ts'
 import { sqliteGround } from './ground-sqlite.ts'
@@ -56,6 +57,16 @@ it('B-POWERLOSS-3, B-STORE-179: the first event is there after a power loss, in 
   }
   expect(promised).toBeGreaterThan(0)
 }, 120_000)
+
+it.skipIf(noPostgres || !existsSync('/usr/include/fuse3/fuse.h'))(
+  'B-POWERLOSS-8: a Postgres recovers after each cut with all that was acknowledged',
+  () => {
+    const { status, said } = run(['--store', 'postgres', '--cuts', '6', '--seed', '7'])
+    expect(said).toMatch(/\n {2}cuts +6 [^]*\n {2}control lost +[1-9]\d* [^]*\nlost 0, once twice 0, violations 0\n/)
+    expect(status).toBe(0)
+  },
+  280_000,
+)
 
 describe('what shows nothing', () => {
   it('B-POWERLOSS-5: a run whose control lost nothing fails', () => {
