@@ -28,7 +28,7 @@ function kept(calls: readonly Call[], { loss = 'none', seed = 1, rule = 'folder'
   return Object.fromEntries([...tree].map(([path, bytes]) => [path, bytes?.toString() ?? null]))
 }
 
-describe('B-POWERLOSS-9: of what was not synced', () => {
+describe('B-POWERLOSS-9: of a disk that lost power', () => {
   it('data is kept by a sync of its file, and a name by a sync of its folder', () => {
     const file = made('a', 1n, 'text')
     expect(kept(file)).toEqual({})

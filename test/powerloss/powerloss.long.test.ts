@@ -26,7 +26,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   return { status, said: `${stdout}${stderr}` }
 }
 
-it('B-POWERLOSS-1, B-POWERLOSS-2, B-POWERLOSS-4, B-POWERLOSS-5, B-POWERLOSS-6: nothing acknowledged is lost, work goes on, and a deaf disk loses', () => {
+it('B-POWERLOSS-1, B-POWERLOSS-2, B-POWERLOSS-4, B-POWERLOSS-6: after power is lost at any call, a store in a file has all it acknowledged, with its backups and archives, its work goes on to the end, and no once effect runs twice; the same on a disk that ignores syncs loses', () => {
   const { status, said } = run(['--cuts', '32', '--seed', '7'])
   expect(said).toMatch(/\n {2}cuts +32 [^]*\n {2}control lost +[1-9]\d* [^]*\nlost 0, once twice 0, violations 0\n/)
   expect(status).toBe(0)
@@ -59,7 +59,7 @@ it('B-POWERLOSS-3, B-STORE-179: the first event is there after a power loss, in 
 }, 120_000)
 
 it.skipIf(noPostgres || !existsSync('/usr/include/fuse3/fuse.h'))(
-  'B-POWERLOSS-8: a Postgres recovers after each cut with all that was acknowledged',
+  'B-POWERLOSS-8: a Postgres whose disk lost power at any call recovers with all that was acknowledged, and its work goes on to the end',
   () => {
     const { status, said } = run(['--store', 'postgres', '--cuts', '6', '--seed', '7'])
     expect(said).toMatch(/\n {2}cuts +6 [^]*\n {2}control lost +[1-9]\d* [^]*\nlost 0, once twice 0, violations 0\n/)
@@ -68,14 +68,14 @@ it.skipIf(noPostgres || !existsSync('/usr/include/fuse3/fuse.h'))(
   280_000,
 )
 
-describe('what shows nothing', () => {
-  it('B-POWERLOSS-5: a run whose control lost nothing fails', () => {
+describe('a power loss run that shows nothing', () => {
+  it('B-POWERLOSS-5: a power loss run whose disk that ignores syncs lost nothing fails', () => {
     const totals = new Totals()
     printSummary(totals, { kind: 'sqlite', seed: 1, seconds: 1, isWhole: true })
     expect(totals.violations).toEqual(['a disk that ignores syncs lost nothing: this run cannot see a loss'])
   })
 
-  it('B-POWERLOSS-7: a log that was cut, at a call or within one, and what is no log, is refused with one sentence', () => {
+  it('B-POWERLOSS-7: a log of calls that was cut, at a call or within one, and what is no log, is refused with one sentence', () => {
     const log = join(folder, 'whole.log')
     mkdirSync(join(folder, 'small', DISK), { recursive: true })
     new CallWriter(log, { root: join(folder, 'small'), store: 'sqlite', seed: 0, process: process.pid }).end()
@@ -94,7 +94,7 @@ describe('what shows nothing', () => {
     expect(run(['--log', join(folder, 'none.log')])).toMatchObject({ status: 2 })
   })
 
-  it('B-POWERLOSS-7: bad options, and a machine without a compiler, are refused with one sentence', () => {
+  it('B-POWERLOSS-7: bad options of the power loss run, and a machine without a compiler, are refused with one sentence', () => {
     for (const [args, why] of [
       [['--cuts', '0'], '--cuts must be a whole number of at least 1, not "0"'],
       [['--cut', '3'], '--cut needs the log that was cut'],
