@@ -28,8 +28,8 @@ function kept(calls: readonly Call[], { loss = 'none', seed = 1, rule = 'folder'
   return Object.fromEntries([...tree].map(([path, bytes]) => [path, bytes?.toString() ?? null]))
 }
 
-describe('B-POWERLOSS-9: of a disk that lost power', () => {
-  it('data is kept by a sync of its file, and a name by a sync of its folder', () => {
+describe('a disk that lost power', () => {
+  it('B-POWERLOSS-9: data is kept by a sync of its file, and a name by a sync of its folder', () => {
     const file = made('a', 1n, 'text')
     expect(kept(file)).toEqual({})
     expect(kept([...file, ...synced(1n)])).toEqual({})
@@ -38,14 +38,14 @@ describe('B-POWERLOSS-9: of a disk that lost power', () => {
     expect(kept(file, { loss: 'all' })).toEqual({ a: 'text' })
   })
 
-  it('a sync makes sure what was written before it began, and no more', () => {
+  it('B-POWERLOSS-9: a sync makes sure what was written before it began, and no more', () => {
     const late = call('write', 'a', { offset: 4, data: ' late' })
     const calls = [...made('a', 1n, 'text'), call('folder sync', ''), call('sync begin', 'a'), late]
     expect(kept([...calls, call('sync end', 'a')])).toEqual({ a: 'text' })
     expect(kept([...calls, call('sync end', 'a', { by: 2 })])).toEqual({ a: '' })
   })
 
-  it('a rename is there or not, with all of both names, and what it replaced stays until it is sure', () => {
+  it('B-POWERLOSS-9: a rename is there or not, with all of both names, and what it replaced stays until it is sure', () => {
     const before = [...made('a', 1n, 'old'), ...synced(1n), call('folder sync', '')]
     const renamed = [...before, ...made('b', 2n, 'new'), ...synced(2n), call('rename', 'b', { data: 'a' })]
     expect(kept(renamed)).toEqual({ a: 'old' })
@@ -54,7 +54,7 @@ describe('B-POWERLOSS-9: of a disk that lost power', () => {
       expect([{ a: 'old' }, { a: 'old', b: 'new' }, { a: 'new' }]).toContainEqual(kept(renamed, { loss: 'half', seed }))
   })
 
-  it('a removal is sure once its folder was synced, and a folder that is not there has no files', () => {
+  it('B-POWERLOSS-9: a removal is sure once its folder was synced, and a folder that is not there has no files', () => {
     const there = [...made('a', 1n, 'text'), ...synced(1n), call('folder sync', '')]
     expect(kept([...there, call('remove', 'a')])).toEqual({ a: 'text' })
     expect(kept([...there, call('remove', 'a'), call('folder sync', '')])).toEqual({})
@@ -63,14 +63,14 @@ describe('B-POWERLOSS-9: of a disk that lost power', () => {
     expect(kept([...below, call('folder sync', '')])).toEqual({ x: null, 'x/a': 'text' })
   })
 
-  it('where the file system has it so, a name is sure with its file, and an older removal of it is over', () => {
+  it('B-POWERLOSS-9: where the file system has it so, a name is sure with its file, and an older removal of it is over', () => {
     const rule: NameRule = 'folder or file'
     const again = [...made('a', 1n, 'old'), call('remove', 'a'), ...made('a', 2n, 'new'), ...synced(2n)]
     expect(kept(again, { rule })).toEqual({ a: 'new' })
     for (let seed = 0; seed < 20; seed++) expect(kept(again, { rule, loss: 'half', seed })).toEqual({ a: 'new' })
   })
 
-  it('half comes in any order, torn in sectors, and the same chance gives the same', () => {
+  it('B-POWERLOSS-9: half comes in any order, torn in sectors, and the same chance gives the same', () => {
     const long = 'x'.repeat(512 * 64)
     const calls = [...made('a', 1n, long), call('folder sync', '')]
     const seen = new Set<string>()
