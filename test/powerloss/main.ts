@@ -66,9 +66,9 @@ try {
   printSummary(totals, { kind, seed, seconds: (performance.now() - begun) / 1_000, isWhole: values.cut === undefined })
   if (totals.violations.length > 0) process.exitCode = 1
 } catch (error) {
-  if (error instanceof Missing) refuse(error.message)
-  console.error(error)
-  process.exitCode = 1
+  const isMissing = error instanceof Missing
+  console.error(isMissing ? error.message : error)
+  process.exitCode = isMissing ? 2 : 1
 } finally {
   await postgresGround?.close()
   rmSync(folder, { recursive: true, force: true })
