@@ -126,7 +126,7 @@ describe('the cache of decisions', () => {
     // Another process, which knows nothing but the logs, and a session that would decide otherwise about the same content.
     const two = withTriggers({ triage: () => REACT, options: { store } })
     const forged = await two.harness.run({ ...input, decidedAt: Date.now() }, forge)
-    expect(forged.output).toMatchObject({ evaluated: { path: 'first' } })
+    expect(forged).toMatchObject({ output: { evaluated: { path: 'first' } } })
     const exported = await exportSession(store, card?.session ?? '')
     await importSession(store, exported, { id: 'brought', labels: card?.labels ?? {} })
     await one.harness.remove(card?.session ?? '', { by: 'ann' })
