@@ -169,6 +169,7 @@ const planted: Readonly<Record<string, Subject>> = {
 
 export const ran: Target = {
   name: 'ran',
+  every: 10,
   open: open({ shown: (text) => text }),
   planted: Object.entries(planted).map(([name, subject]) => ({ name, open: open(subject) })),
 }

@@ -242,6 +242,7 @@ if (!hasTmux && process.env['TERRET_REQUIRE_TMUX'])
 
 export const screens: Target = {
   name: 'screen',
+  every: 100,
   open: open(real),
   planted: Object.entries(planted).map(([name, subject]) => ({ name, open: open(subject) })),
 }
