@@ -1,4 +1,4 @@
-// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT]`.
+// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT] [--share 2/3]`.
 // `--store sqlite` or `postgres` runs the seeds on that store, with real files and a real server that it starts itself.
 // `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
 import { fork } from 'node:child_process'
@@ -19,6 +19,7 @@ const { values } = argumentsOf('sim', {
     step: { type: 'string', default: '1' },
     planted: { type: 'boolean', default: false },
     only: { type: 'string' },
+    share: { type: 'string' },
     lines: { type: 'boolean', default: false },
     bail: { type: 'boolean', default: false },
     store: { type: 'string', default: 'memory' },
@@ -33,7 +34,7 @@ const STUCK_MS = 300_000
 const on = values.store === 'memory' ? [] : ['--store', values.store]
 const make = await storeOf(values.store)
 
-if (values.planted) process.exitCode = (await planted(values.only)) ? 0 : 1
+if (values.planted) process.exitCode = (await planted(values.only, values.share)) ? 0 : 1
 else if (values.seed !== undefined) await replay(wholeNumber(values.seed, 'seed'))
 else if (values.lines) await share(wholeNumber(values.step, 'step', 1))
 else await all()

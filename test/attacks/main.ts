@@ -1,16 +1,24 @@
-// The hostile model suite: `npm run attacks [-- --surface NAME] [--row N] [--case text]`. Each case is played with its defence, where
-// the world must stay whole, and without it, where it must be harmed: else the case would prove nothing. Exit 1 if either is not so.
-import { argumentsOf, refuse } from '../../sim/arguments.ts'
+// The hostile model suite: `npm run attacks [-- --surface NAME] [--row N] [--case text] [--share 2/3]`. Each case is played with its
+// defence, where the world must stay whole, and without it, where it must be harmed: else the case would prove nothing. Exit 1 if
+// either is not so.
+import { argumentsOf, refuse, shareOf } from '../../sim/arguments.ts'
 import { shellWord } from '../../src/view/shell-command.ts'
 import { type Case, playAll, type Row, type Verdict } from './case.ts'
 import { SURFACES } from './rows.ts'
 import { removeWalls } from './walls.ts'
 
 const { values } = argumentsOf('attacks', {
-  options: { surface: { type: 'string' }, row: { type: 'string' }, case: { type: 'string' } },
+  options: {
+    surface: { type: 'string' },
+    row: { type: 'string' },
+    case: { type: 'string' },
+    share: { type: 'string' },
+  },
 })
 const surfaces = SURFACES.filter(({ name }) => values.surface === undefined || name === values.surface)
 if (surfaces.length === 0) refuse(`--surface must be one of: ${SURFACES.map(({ name }) => name).join(', ')}.`)
+// A share that is none is refused before anything is played.
+shareOf([], values.share)
 const begun = performance.now()
 type Sums = Record<'cases' | 'held' | 'broken' | 'skipped' | 'unconfined', number>
 const none = (): Sums => ({ cases: 0, held: 0, broken: 0, skipped: 0, unconfined: 0 })
@@ -36,7 +44,8 @@ process.exit(cases === 0 || held + skipped < cases || broken + skipped < cases |
 function chosen({ row, cases }: Row): readonly Case[] {
   if (values.row !== undefined && Number(values.row) !== row) return []
   const exact = cases.filter(({ name }) => name === values.case)
-  return exact.length > 0 ? exact : cases.filter(({ name }) => name.includes(values.case ?? ''))
+  const named = exact.length > 0 ? exact : cases.filter(({ name }) => name.includes(values.case ?? ''))
+  return shareOf(named, values.share)
 }
 
 function columnsOf(numbers: readonly number[], widths: readonly number[]): string {
