@@ -100,7 +100,7 @@ async function tryAll(ask: Ask, id: string, own: string, callId: string): Promis
       answers.set(
         `${name} within`,
         await ask('POST', `/v1/sessions/${own}/${name === 'decide' ? 'decisions' : 'answers'}`, {
-          ...(bodiesOf(id, callId)[name]?.[1] ?? {}),
+          ...bodiesOf(id, callId)[name]?.[1],
         }),
       )
   }

@@ -163,7 +163,8 @@ async function take(world: World, files: readonly Portable[]): Promise<void> {
     if (card?.folder === world.outside) world.put('placed', 'x')
     if (card?.labels?.['owner'] === 'root') world.put('owned', 'x')
     const [created] = (await store.read(openFile(file).session, 0, 1)).events
-    const title = created?.type === 'session.created' ? String(created.metadata?.['title'] ?? '') : ''
+    const { title: said } = (created?.type === 'session.created' && created.metadata) || {}
+    const title = typeof said === 'string' ? said : ''
     world.log += world.defended ? shownRow(title) : title
   }
   await harness.close()

@@ -168,7 +168,7 @@ async function naive(world: World, url: string): Promise<void> {
         return { name, arguments: args }
       })
       for (const { name, arguments: args } of [...calls.map((each) => each.function), ...leaked])
-        said.push(String(await tools.get(name)?.execute(repaired(args) as never, {} as never)))
+        said.push(String(await tools.get(name)?.execute(repaired(args), {} as never)))
     }
   }
 }

@@ -37,8 +37,7 @@ function git(folder: string, ...args: readonly string[]): string {
 }
 
 /** The trap notes in the root of the world that it ran. */
-const trapOf = (world: World): string =>
-  world.put('trap.sh', `#!/bin/sh\necho ran >> ${world.root}/ran\n`, 0o755)
+const trapOf = (world: World): string => world.put('trap.sh', `#!/bin/sh\necho ran >> ${world.root}/ran\n`, 0o755)
 
 /** What somebody pushed, and the user clones. */
 function pushed(world: World): void {
@@ -206,8 +205,7 @@ const COMMON: readonly Harm[] = [
   ['gave the model orders before anybody trusted it', (world) => seenOf(world).before.includes(ORDERS)],
   ['chose itself what runs unasked', (world) => seenOf(world).isAllowed],
   ['wrote a hook for the next git', (world) => world.has('ws/.git/hooks/pre-commit')],
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be printed.
-  ['printed the escape sequence of a name', (world) => /[\u0007\u001b]/.test(seenOf(world).screen)],
+  ['printed the escape sequence of a name', (world) => seenOf(world).screen.includes('\u001b')],
 ]
 
 async function cloned(world: World): Promise<void> {
