@@ -103,7 +103,7 @@ it('B-CELL-42: a saved script is a plain file of its folder: no link out of it, 
   writeFileSync(join(outside, 'key.js'), 'the key of the user')
   symlinkSync(join(outside, 'key.js'), join(path, 'key.js'))
   symlinkSync('/dev/zero', join(path, 'zero.js'))
-  execFileSync('mkfifo', [join(path, 'pipe.js')])
+  execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', join(path, 'pipe.js')])
   writeFileSync(join(path, 'long.js'), ' '.repeat(300_000))
   const scripts = { mode: 'on', folders: [path] } as const
   const names = ['key', 'zero', 'pipe', 'long']

@@ -25,7 +25,7 @@ const ATTACHED_MAX = 20
 const MENTION = /(?<=^|\s)@("(?:[^"\\\n]|\\.)*"|[^\s"]+)/gu
 
 /** `before`: output that joins the message. `entered`: what the person typed, where the text is that of a file. */
-export type AttachOptions = { readonly before?: readonly string[]; readonly entered?: string }
+type AttachOptions = { readonly before?: readonly string[]; readonly entered?: string }
 
 /** Adds the files that a message names with `@`. A name of no file stays text. */
 export async function attachFiles(
