@@ -89,12 +89,12 @@ async function all(): Promise<void> {
 /** One core's share, as lines of JSON: here `--seeds` is the seed after the last. */
 async function share(step: number): Promise<void> {
   for (let seed = first; seed < seeds; seed += step) {
-    process.stdout.write(`${JSON.stringify(await simulate(seed, undefined, make))}\n`)
+    process.stdout.write(`${JSON.stringify(await simulate(seed, { make }))}\n`)
   }
 }
 
 async function replay(seed: number): Promise<void> {
-  const report = await simulate(seed, undefined, make)
+  const report = await simulate(seed, { make })
   console.log(JSON.stringify(report, null, 2))
   if (report.violations.length > 0) process.exitCode = 1
 }

@@ -43,7 +43,10 @@ describe('the arms of a triage', () => {
     async (storage) => {
       const clock = hasty(300)
       const store = storeOf(storage, clock)
-      const stage = withTriggers({ triage: () => down, second: () => down, options: { store, system: { clock } } })
+      // Ten seconds of a busy machine, and not a hundred milliseconds, until the worker counts as gone.
+      const worker = { leaseMs: 3_000_000 }
+      const options = { store, worker, system: { clock } }
+      const stage = withTriggers({ triage: () => down, second: () => down, options })
       const { harness } = stage
       const over = new AbortController()
       const work = harness.work({ signal: over.signal })
