@@ -117,7 +117,7 @@ async function look(world: World, home: Home): Promise<{ readonly text: string; 
   const setup = await readSetup(home, folder)
   const search = new FileSearch(folder)
   let rows: readonly string[] = []
-  for (let tries = 0; rows.length === 0 && tries < 400; tries++) {
+  for (let tries = 0; rows.length === 0 && tries < 2_400; tries++) {
     rows = search.find('', () => {})
     await new Promise((next) => setTimeout(next, 25))
   }
@@ -149,7 +149,7 @@ async function defended(world: World): Promise<void> {
   const { policy } = await readSetup(home, world.workspace)
   const isAllowed = policy.rules.some(({ effect }) => effect === 'allow')
   const setup = await readSetup(home, realpathSync(world.workspace))
-  const ran = await runCommand(setup, 'sh build.sh', { signal: AbortSignal.timeout(20_000), onText: () => {} })
+  const ran = await runCommand(setup, 'sh build.sh', { signal: AbortSignal.timeout(60_000), onText: () => {} })
   await world.play([...world.files(), world.bash(null)], CALLS)
   // A folder that chooses what runs is refused when it is trusted. Without that choice the rest is read.
   trustFolder(home, realpathSync(world.workspace))
