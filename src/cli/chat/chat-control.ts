@@ -66,8 +66,8 @@ export interface ChatControl {
   session: Session | null
   /** Returns the session, and opens one if there is none yet. */
   ensureSession(): Promise<Session>
-  /** Sends a message, as if the person had entered it. */
-  say(text: string): Promise<void>
+  /** Sends a message. `entered`: what the person typed, where the text is that of a file. */
+  say(text: string, entered?: string): Promise<void>
   /** How the chat ends after the current command; null: it goes on. */
   requestedEnd: ChatEnd | null
   /** The command that continues this session, if there is one. */

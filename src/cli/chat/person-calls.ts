@@ -1,6 +1,6 @@
 // What the person at a terminal runs and reads without a model: `!command` and `@file`. The tools are those of the folder
 // and the policy is obeyed. The log gets what came of it as a part of the person's message, so no replay runs it again.
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { environmentSecrets, type Input, judgeCall, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
@@ -11,6 +11,7 @@ import { countNoun } from '../../view/shown-text.ts'
 import { outcomeOf, outcomeText, parseOutputFields } from '../present/outcome.ts'
 import { approvalForCall, findFolderTool } from '../state/folder-agent.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
+import { isInside } from '../state/plain-file.ts'
 import { PICTURE, sizeText, statFile } from './pictures.ts'
 import { standaloneContext } from '../state/standalone-context.ts'
 
@@ -23,16 +24,22 @@ export type AttachedMessage = { readonly input: Input; readonly lines: readonly 
 const ATTACHED_MAX = 20
 const MENTION = /(?<=^|\s)@("(?:[^"\\\n]|\\.)*"|[^\s"]+)/gu
 
-/** Adds the files that a message names with `@`. A name of no file stays text. `before`: output that joins the message. */
+/** `before`: output that joins the message. `entered`: what the person typed, where the text is that of a file. */
+type AttachOptions = { readonly before?: readonly string[]; readonly entered?: string }
+
+/** Adds the files that a message names with `@`. A name of no file stays text. */
 export async function attachFiles(
   setup: FolderSetup,
   text: string,
-  before: readonly string[] = [],
+  { before = [], entered = text }: AttachOptions = {},
 ): Promise<AttachedMessage> {
   const lines: string[] = []
   const added: Parts[number][] = []
+  const own = mentionedPaths(entered)
   for (const path of mentionedPaths(text).slice(0, ATTACHED_MAX)) {
-    const found = PICTURE.test(path) ? await attachPicture(setup, path) : await attachText(setup, path)
+    const found = PICTURE.test(path)
+      ? await attachPicture(setup, path, own.includes(path))
+      : await attachText(setup, path)
     if (found === null) continue
     lines.push(found.line)
     if (found.part) added.push(found.part)
@@ -74,12 +81,12 @@ async function attachText(setup: FolderSetup, path: string): Promise<Attachment 
   return { line, part: { type: 'text', text: `\n\nThe file ${path}, as the user attached it:\n${content}` } }
 }
 
-/** A picture may lie outside of the folder, because the person named it; the policy is asked all the same. */
-async function attachPicture(setup: FolderSetup, path: string): Promise<Attachment | null> {
+/** A picture may lie outside of the folder if the person named it; the policy is asked all the same. */
+async function attachPicture(setup: FolderSetup, path: string, isEntered: boolean): Promise<Attachment | null> {
   const stat = statFile(setup.folder, path)
   if (stat === null) return null
   const name = oneLine(path, 200)
-  const denied = await whyDenied(setup, 'read', { path })
+  const denied = whyOutside(setup.folder, path, isEntered) ?? (await whyDenied(setup, 'read', { path }))
   if (denied !== null) return { line: `@${name}: ${oneLine(denied, 300)}` }
   if (stat.size > PICTURE_BYTES_MAX)
     return { line: `@${name}: It has ${sizeText(stat.size)}, at most 20 MB are taken.` }
@@ -93,6 +100,14 @@ async function attachPicture(setup: FolderSetup, path: string): Promise<Attachme
   } catch (error) {
     return { line: `@${name}: ${oneLine(error instanceof Error ? error.message : String(error), 300)}` }
   }
+}
+
+/** A link of the folder, and a text that somebody else wrote, lead to no picture of the person. */
+function whyOutside(folder: string, path: string, isEntered: boolean): string | null {
+  const [root, named] = [realpathSync(folder), resolve(folder, path)]
+  if (isInside(root, realpathSync(named))) return null
+  if (isInside(folder, named) || isInside(root, named)) return 'It leads out of this folder. Name the picture itself.'
+  return isEntered ? null : 'It lies outside of this folder, so only you can attach it: enter its path yourself.'
 }
 
 const READ_MS = 30_000

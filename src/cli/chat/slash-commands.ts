@@ -92,7 +92,7 @@ export async function runSlashCommand(chat: ChatControl, text: string, busy: boo
   const [name = '', ...words] = text.slice(1).trim().split(/\s+/)
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   const own = chat.options.own.find((each) => each.name === name)
-  if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()))
+  if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()), text)
   if (!found) return noteUnknown(chat, name)
   if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Esc stops it.`)
   await found.act(chat, words, busy)

@@ -17,6 +17,7 @@ import { childLine, ChildWatcher } from './child-watcher.ts'
 import type { ChatControl, ChatEnd, ChatOptions } from './chat-control.ts'
 import { expandCalls, MODES, runSlashCommand, SERVER_MODE } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
+import { draftOf } from './pick-commands.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
@@ -342,13 +343,13 @@ export class Chat implements ChatControl {
     return this.say(text)
   }
 
-  async say(text: string): Promise<void> {
+  async say(text: string, entered = text): Promise<void> {
     // A child's report or another process has started a run since the prompt was shown.
-    if (this.#follows) return this.#steer(text)
+    if (this.#follows) return this.#steer(text, entered)
     const id = randomUUID()
     this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     const session = await this.ensureSession()
-    const input = await this.#inputOf(text)
+    const input = await this.#inputOf(text, entered)
     if (await this.#waits(session.id)) {
       await session.send(input, { id, by: this.options.by })
       return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
@@ -381,8 +382,8 @@ export class Chat implements ChatControl {
     return this.session
   }
 
-  async #steer(text: string): Promise<void> {
-    const { seq = 0 } = (await this.session?.send(await this.#inputOf(text), { when: 'next' })) ?? {}
+  async #steer(text: string, entered = text): Promise<void> {
+    const { seq = 0 } = (await this.session?.send(await this.#inputOf(text, entered), { when: 'next' })) ?? {}
     this.#sent = Math.max(this.#sent, seq)
     if (seq > 0) this.#steered.set(seq, text)
   }
@@ -416,15 +417,15 @@ export class Chat implements ChatControl {
     if (isSent) return null
     this.#steered.delete(message)
     view.queued.delete(message)
-    return text
+    return draftOf(text)
   }
 
   /** The message with the files that it names and with what the person's commands printed. */
-  async #inputOf(text: string): Promise<Input> {
+  async #inputOf(text: string, entered: string): Promise<Input> {
     const { setup, told } = this.options
     if (!text.includes('@') && told.length === 0) return text
     const { attachFiles } = await import('./person-calls.ts')
-    const { input, lines } = await attachFiles(setup, text, told.splice(0))
+    const { input, lines } = await attachFiles(setup, text, { before: told.splice(0), entered })
     for (const line of lines) this.view.note(`  ${line}`)
     return input
   }
