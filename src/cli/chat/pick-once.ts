@@ -18,7 +18,7 @@ export async function pickOnce(options: PickOptions): Promise<string | null> {
     stop: () => false,
     nextMode: () => {},
     expand: () => {},
-    background: () => {},
+    background: () => false,
     unqueue: () => Promise.resolve(null),
     end: leave,
     gone: leave,

@@ -77,6 +77,8 @@ export type InputListeners = {
   /** Esc: true if there was something to stop. */
   readonly stop: () => boolean
   readonly nextMode: () => void
+  /** Sends the command that runs to the background. False: none runs here. */
+  readonly background: () => boolean
   /** Everything that was shown, in full. */
   readonly expand: () => void
   /** Takes the last queued message back. Null: it was sent already. */
@@ -264,6 +266,7 @@ class RichTerminal implements Terminal {
     if (this.#reading?.picking) return this.#pressPick(this.#reading, this.#reading.picking, key)
     if (key.name !== 'escape') this.#escapes = 0
     if (this.#menu && this.#pressMenu(this.#menu, key)) return
+    if (key.ctrl && key.name === 'b' && this.#options.ears.background()) return
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
     if (!this.#reading?.question && this.#pressVim(key)) return
     const picture = key.name === 'paste' && !this.#reading?.question ? pastedPicture(key.sequence) : null

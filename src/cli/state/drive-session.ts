@@ -2,7 +2,7 @@
 // on the store.
 import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
 import type { Proposal } from '../../kernel/index.ts'
-import type { BashLine, McpServer } from '../../tools/index.ts'
+import type { BashLine, McpServer, RunningCommand } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
 import { SCRIPT } from '../../view/script-cell.ts'
@@ -63,8 +63,15 @@ export async function chosenAgent(setup: FolderSetup, call: CommandArgs): Promis
 /** The longest wait before a killed session can be resumed. */
 export const LEASE_MS = 10_000
 
-/** Receives the output of running commands once a view shows it, and notes, which are printed at the end until then. */
-export type OutputListener = { hear: (line: BashLine) => void; note: (text: string) => void }
+/**
+ * Receives the output of running commands once a view shows it, each command that starts, and notes, which are printed at
+ * the end until then.
+ */
+export type OutputListener = {
+  hear: (line: BashLine) => void
+  runs: (running: RunningCommand) => void
+  note: (text: string) => void
+}
 
 /** Opens a harness that drives sessions. `agent`: the agent of the session, see folder-agent.ts. */
 export async function withHarness<T>(
@@ -76,9 +83,10 @@ export async function withHarness<T>(
 ): Promise<T> {
   const onRequest = call.is('verbose') ? printRequest : undefined
   const notes: string[] = []
-  const ear: OutputListener = { hear: () => {}, note: (text) => void notes.push(text) }
+  const ear: OutputListener = { hear: () => {}, runs: () => {}, note: (text) => void notes.push(text) }
   const onLine = (line: BashLine): void => ear.hear(line)
-  const own = await makeFolderAgent(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  const onRunning = (running: RunningCommand): void => ear.runs(running)
+  const own = await makeFolderAgent(setup, { models: call.texts('model'), onRequest, onLine, onRunning, agent })
   const holds = holdHooks(call.texts('hold'))
   const parts = await addAgentsAndBoard(own, setup, agent, place.store)
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))

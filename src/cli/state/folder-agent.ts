@@ -12,7 +12,7 @@ import type {
   Tool,
   Workload,
 } from '../../index.ts'
-import type { BashLine, BuiltInName } from '../../tools/index.ts'
+import type { BashLine, BuiltInName, RunningCommand } from '../../tools/index.ts'
 import { type EndpointEntry, MODEL_SETTINGS, type ModelSettings, type CliSettings } from './config.ts'
 import { EXIT, CliError } from '../exit.ts'
 import type { Environment } from './cli-home.ts'
@@ -33,6 +33,8 @@ export type FolderAgentOptions = {
   readonly onRequest?: ((text: string) => void) | undefined
   /** Receives each line a command prints, without known secrets. */
   readonly onLine?: ((line: BashLine) => void) | undefined
+  /** Receives each command that starts. */
+  readonly onRunning?: ((running: RunningCommand) => void) | undefined
   /** The agent of the session to drive. Workflow agents need other options, and the offline one needs no model. */
   readonly agent?: string | undefined
   /** The files and terminals of an editor. */
@@ -238,10 +240,12 @@ function isAskedInMode(tool: string, args: Json): boolean {
 /** A person watches a command and can stop it, and many are quiet for long: a compiler, a test. */
 const QUIET_MS = 120_000
 
+export type ToolWishes = Pick<FolderAgentOptions, 'onLine' | 'onRunning' | 'editor'>
+
 async function toolsFor(
   setup: FolderSetup,
   model: Model | Hint | undefined,
-  { onLine, editor = {} }: Pick<FolderAgentOptions, 'onLine' | 'editor'> = {},
+  { onLine, onRunning, editor = {} }: ToolWishes = {},
 ): Promise<readonly Tool[]> {
   const { launch, ...files } = editor
   const { settings, folder, policy, obeyed } = setup
@@ -269,6 +273,7 @@ async function toolsFor(
           softTimeoutMs: QUIET_MS,
           ...heard,
           ...launched,
+          ...(onRunning ? { onRunning } : {}),
         }),
       ]
     : []
@@ -295,9 +300,9 @@ export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
  * A tool of this folder by name, only to check its calls: no model is called. Null: the folder's own tools do not
  * include it.
  */
-export async function findFolderTool(setup: FolderSetup, name: string): Promise<Tool | null> {
+export async function findFolderTool(setup: FolderSetup, name: string, wishes: ToolWishes = {}): Promise<Tool | null> {
   const { offline } = await import('../../index.ts')
-  return (await toolsFor(setup, offline())).find((tool) => tool.name === name) ?? null
+  return (await toolsFor(setup, offline(), wishes)).find((tool) => tool.name === name) ?? null
 }
 
 /** The approval that the tool itself wants for these arguments. Invalid arguments are refused. */
