@@ -25,8 +25,6 @@ export async function pickOnce(options: PickOptions): Promise<string | null> {
   }
   const sources = { commands: () => [], files: () => [] }
   const terminal = openTerminal({ known: NOTHING_KNOWN, sources, ears, env: process.env, vim: false })
-  // Closing a terminal pauses the input, also for the next list.
-  process.stdin.resume()
   try {
     return await terminal.pick(options, left.signal)
   } finally {

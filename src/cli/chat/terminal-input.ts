@@ -160,6 +160,8 @@ class RichTerminal implements Terminal {
     this.#usual = { text: PROMPT, paint: this.out.paint.cyan }
     this.#raw(true)
     input.on('data', this.#read).on('end', options.ears.gone).on('error', options.ears.gone)
+    // A terminal that was closed before has paused it.
+    input.resume()
     tty.on('resize', this.#draw)
     if (options.vim) void this.#loadVim()
     process.on('SIGCONT', this.#back).on('exit', this.#restore)

@@ -147,7 +147,7 @@ async function nextPart(
   const isRemote = remoteClient(place.store) !== null
   const setup = await (isRemote
     ? readRemoteSetup(place, card, call)
-    : readCommandSetup(place, folder, withoutNotes(said)))
+    : readCommandSetup(place, folder, withoutNotes(said), { hooks: now.setup.hooks }))
   const chosen = async (): Promise<string | undefined> => (isRemote ? call.text('agent') : chosenAgent(setup, call))
   const agent = after.session === undefined ? now.agent : (card?.agent ?? (await chosen()))
   return { said, setup, agent, id, after }

@@ -27,6 +27,7 @@ export function remoteSetup(place: CommandContext, call: CommandArgs, folder: st
     mode: 'ask',
     policy: { rules: [] },
     kept: [],
+    hooks: [],
     obeyed: [],
     guidance: '',
     env: process.env,

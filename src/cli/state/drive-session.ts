@@ -19,6 +19,7 @@ import {
 } from '../present/result-output.ts'
 import { flowOf } from './workflow-files.ts'
 import { holdHooks } from './hold-hooks.ts'
+import { rememberHooks, showHooks, unseenHookLines } from './config-hooks.ts'
 import { addMemory } from './folder-memory.ts'
 import { parsePatienceMs } from '../present/outage.ts'
 import { isEventStream, printEventsDuring } from '../present/output-format.ts'
@@ -39,18 +40,36 @@ export function setupFlagsOf(call: CommandArgs): SetupFlags {
   return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment'), patienceMs }
 }
 
-/** Reads the setup of a folder with the flags of the command line. Prints its notes. */
+/** Reads the setup of a folder with the flags of the command line. Prints its notes. `hooks`: those that a person allowed. */
 export async function readCommandSetup(
   place: CommandContext,
   folder: string,
   call: CommandArgs,
-  agent?: string,
+  { agent, hooks }: { readonly agent?: string | undefined; readonly hooks?: FolderSetup['hooks'] } = {},
 ): Promise<FolderSetup> {
   if (call.is('trust')) trustFolder(place.home, folder)
   const setup = await readSetup(place.home, folder, { ...setupFlagsOf(call), start: startFolder(folder) })
   // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
   const silent = call.is('quiet') || workflowOfAgent(agent) === 'report'
   if (!silent) for (const note of setup.notes) warn(clean(note))
+  if (hooks) return { ...setup, hooks }
+  if (call.is('trust')) showHooks(place.home, setup.hooks)
+  return askAboutHooks(place, setup, call)
+}
+
+/** At a terminal a person is shown new hooks, and asked. Elsewhere the agent refuses them. */
+async function askAboutHooks({ home }: CommandContext, setup: FolderSetup, call: CommandArgs): Promise<FolderSetup> {
+  const lines = unseenHookLines(home, setup.hooks)
+  if (lines.length === 0 || call.is('json')) return setup
+  const { canPick, pickOnce } = await import('../chat/pick-once.ts')
+  if (!canPick()) return setup
+  for (const line of lines) warn(line)
+  const items = [
+    { value: 'yes', label: 'Yes, from now on' },
+    { value: 'no', label: 'No, go on without them' },
+  ]
+  if ((await pickOnce({ title: 'May they run?', items })) !== 'yes') return { ...setup, hooks: [] }
+  rememberHooks(home, setup.hooks)
   return setup
 }
 

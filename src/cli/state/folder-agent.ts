@@ -19,6 +19,7 @@ import type { Environment } from './cli-home.ts'
 import type { EditorTools } from '../serve/editor-tools.ts'
 import { type McpServers, makeServers } from './mcp-servers.ts'
 import { type FolderSetup, toolNames } from './folder-setup.ts'
+import { configHooks, refuseUnseenHooks } from './config-hooks.ts'
 import { projectNoteHook } from './project-note.ts'
 import { SCRIPT } from '../../view/script-cell.ts'
 import { type Flow, flowOf } from './workflow-files.ts'
@@ -53,6 +54,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
   const { settings, policy, env, guidance } = setup
+  if (!wishes.keyless) refuseUnseenHooks(setup.home, setup.hooks)
   // `compaction` as an object also offers the tool that reads the texts that a compaction removed.
   const { limits, budget, approvals, results, context, instructions = '' } = settings
   const models = await modelsFor(setup, wishes)
@@ -67,7 +69,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     instructions: said,
     approvals: { ...approvals, policy },
     secrets: environmentSecrets(env),
-    ...(flow || wishes.agent === SCRIPT ? {} : { hooks: [projectNoteHook(setup, wishes.agent)] }),
+    hooks: [...(flow || wishes.agent === SCRIPT ? [] : [projectNoteHook(setup, wishes.agent)]), ...configHooks(setup)],
     ...routed,
     ...(results ? { results } : {}),
     context: { compaction: {}, ...context },
