@@ -119,7 +119,7 @@ function showHelp({ options: { terminal, own }, view }: ChatControl): void {
     '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
     '  What you enter while it works is told to it at its next step; ↑ takes it back. Esc or Ctrl-C stops it. Ctrl-D leaves.',
     '  @ attaches a file or a picture · ! runs a command in the sandbox · Shift-Tab changes the mode · Esc Esc goes back',
-    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-L draws anew · Ctrl-Z suspends',
+    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-B a command to the background · Ctrl-L draws anew · Ctrl-Z suspends',
   ]
   const written = own.map(
     ({ name, says }) => `  ${cyan(`/${name}`)}${' '.repeat(Math.max(1, 25 - name.length))} ${says}`,
