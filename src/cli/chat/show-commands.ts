@@ -136,7 +136,10 @@ export function listBackground(chat: ChatControl, words: readonly string[]): voi
   const now = Date.now()
   const rows = background.all.flatMap(({ number, running, startedAt }) => [
     fitLines(`  ${number} bash ${oneLine(running.command, 400)} · ${tookText(now - startedAt)}`, columns),
-    ...running.lines.slice(-LINES_MAX).map((line) => paint.dim(clipToWidth(`      ${shownLine(line)}`, columns))),
+    ...running.lines
+      .filter((line) => line.trim() !== '')
+      .slice(-LINES_MAX)
+      .map((line) => paint.dim(clipToWidth(`      ${shownLine(line)}`, columns))),
   ])
   terminal.out.say('note', [...rows, paint.dim('  /background stop N stops one. They end with the chat.')].join('\n'))
 }
