@@ -114,7 +114,7 @@ describe.skipIf(noTmux || noBubblewrap)('calls in a chat', { timeout: 120_000 },
     )
     const seen = await chat(80, 24)
     seen.enter('Fix it.')
-    await seen.until(/bash for .*28 lines #3\n( {4}tick \d+\n){5}/)
+    await seen.until(/bash for .*28 lines · Ctrl-B background #3\n( {4}tick \d+\n){5}/)
     await seen.until(/Done\.\n\n.*\n\n.*\n›$/)
     expectScreen(seen.text(), 'calls', stage)
   })

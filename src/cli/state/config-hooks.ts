@@ -129,7 +129,7 @@ export function unseenHookLines(home: Home, hooks: readonly FolderHook[]): reado
   ])
 }
 
-export function hookLine({ on, tools, command }: HookEntry): string {
+function hookLine({ on, tools, command }: HookEntry): string {
   return `  ${on}${tools === undefined ? '' : ` (${tools.map((tool) => oneLine(tool, 60)).join(', ')})`}: ${oneLine(command, 2_000)}`
 }
 
