@@ -78,7 +78,7 @@ export default defineConfig({
     sidebar: PARTS.map(({ title, pages }) => ({
       text: title,
       // The part of the page that is open is unfolded by itself.
-      collapsed: title !== 'Start',
+      collapsed: true,
       items: [...itemsOf(pages.map(({ path }) => path)), ...apiItems(title)],
     })),
     outline: { level: [2, 3] },
