@@ -34,6 +34,7 @@ import type { ToolRoot } from '../core/tool-context.ts'
 import type { Approval, Tool, ToolContext } from '../core/tool.ts'
 
 export type ConfinedOptions = {
+  /** The folder that commands work in and may write. */
   readonly workspace: string
   /** Default: the result of `findSandbox`. */
   readonly sandbox?: ShellSandbox
