@@ -15,6 +15,7 @@ import type { Cast, Role } from './cast.ts'
 import { PHASES, UNDO } from './flows.ts'
 import type { Oracle } from './oracle.ts'
 import type { Stage } from './people.ts'
+import { OWN } from './programs.ts'
 import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
 
@@ -114,7 +115,12 @@ export class Director {
     const { store, scheduler, over } = this.#stage
     const { chance } = scheduler
     this.busy += 1
-    const created = { type: 'session.created', agent: this.#kind, planner: `graph:${this.#kind}` } as const
+    const created = {
+      type: 'session.created',
+      agent: this.#kind,
+      planner: `graph:${this.#kind}`,
+      program: OWN,
+    } as const
     await store.commit([ownerWrite(GRAPHED, EMPTY, [created], { now: scheduler.now(), epoch: 0 })])
     await this.#tell(0, 'Begin.')
     for (let n = 1; n < WORDS && !over() && scheduler.elapsed() < UNTIL_MS; ) {

@@ -15,6 +15,7 @@ import { Flows } from './flows.ts'
 import { Guarding } from './guarding.ts'
 import { Money } from './money.ts'
 import type { Oracle } from './oracle.ts'
+import { isVerb, programOf } from './programs.ts'
 import { Trees } from './trees.ts'
 import { Verdicts } from './verdicts.ts'
 import {
@@ -113,6 +114,17 @@ export class Invariants {
     return this.#digest
   }
 
+  /** Sessions that were removed, also those whose id is used again. */
+  readonly gone = new Set<string>()
+
+  /** The session is removed: what comes under its id is another. */
+  forget(session: string): void {
+    this.gone.add(session)
+    this.#sessions.delete(session)
+    this.leases.delete(session)
+    this.#oracle.forget(session)
+  }
+
   /** The last event of the session that was taken. */
   seqOf(session: string): number {
     return this.#sessions.get(session)?.fold.seq ?? 0
@@ -181,6 +193,11 @@ export class Invariants {
     if (e.at < w.fold.at) fail('I1 time went back')
     if (e.epoch > 0 && e.epoch < w.epoch) fail('I2 an older epoch wrote after a newer one')
     if (e.epoch > 0 && e.epoch !== this.leases.get(session)?.epoch) fail('I3 a worker without the lease wrote')
+    if (w.fold.seq === 0 && e.type !== 'session.created' && this.gone.has(session))
+      fail('X1 something is written to a session that was removed')
+    if (w.closed && e.type !== 'session.closed') fail('X5 a session that is closed goes on')
+    if (e.type === 'session.closed') w.closed = true
+    this.#programs(session, w, e, fail)
     if (e.epoch > 0 && w.held) fail('I39 an imported session is driven before anybody let it go on')
     w.epoch = Math.max(w.epoch, e.epoch)
     // No hook was asked about the events that a new session begins with, and they cost nothing.
@@ -208,6 +225,15 @@ export class Invariants {
       w.broken = true
       fail(`I4 the log cannot be folded: ${error instanceof Error ? error.message : String(error)}`)
     }
+  }
+
+  /** Only workers of the program that made a session drive it. */
+  #programs(session: string, w: Watched, e: Event, fail: Fail): void {
+    if (e.type === 'session.created') w.program = e.program ?? null
+    if (e.epoch === 0 || w.program === null) return
+    const { worker = '' } = this.leases.get(session) ?? {}
+    if (!isVerb(worker) && w.program !== programOf(worker))
+      fail(`P1 ${worker} drives a session of the program "${w.program}"`)
   }
 
   #count(e: Event): void {
@@ -286,7 +312,7 @@ export class Invariants {
         return concluded(w, e, fail)
       case 'context.compacted':
         this.#oracle.compacted(session, e.seq)
-        return this.#compacted(w, e, fail)
+        return this.#compacted(w, e, isVerb(this.leases.get(session)?.worker ?? ''), fail)
       case 'session.imported':
         w.prefix = 0
         this.#forgetOptions(session, e.seq)
@@ -303,10 +329,10 @@ export class Invariants {
     }
   }
 
-  /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. */
-  #compacted(w: Watched, e: EventOf<'context.compacted'>, fail: Fail): void {
+  /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. People may ask again. */
+  #compacted(w: Watched, e: EventOf<'context.compacted'>, byHand: boolean, fail: Fail): void {
     const isAsked = e.usage !== undefined || e.cost !== undefined
-    if (isAsked && w.compactFailures >= FAILURES_MAX)
+    if (isAsked && !byHand && w.compactFailures >= FAILURES_MAX)
       fail('I59 a summary is asked for after summaries failed too often')
     if (e.failed !== undefined) w.compactFailures += 1
     if (e.cleared !== undefined) {
@@ -316,7 +342,7 @@ export class Invariants {
     }
     if (e.cut === undefined) return
     this.seen.cuts += 1
-    if (w.cutAt > 0 && w.repliedAt < w.cutAt) fail('I58 a context is cut twice without a reply between')
+    if (!byHand && w.cutAt > 0 && w.repliedAt < w.cutAt) fail('I58 a context is cut twice without a reply between')
     w.cutAt = e.seq
     w.prefix = 0
     if (e.failed === undefined) w.compactFailures = 0

@@ -207,7 +207,8 @@ function cpuMs(pid: number | undefined): number {
 async function tested(root: string, file: string): Promise<Shown | null> {
   const tests = ROOMS[file.slice(0, file.lastIndexOf('/'))] ?? []
   const vitest = resolve('node_modules', 'vitest', 'vitest.mjs')
-  const args = [vitest, 'run', '--bail', '1', '--maxWorkers', '1', ...tests]
+  const limits = ['--maxWorkers', '1', '--testTimeout', `${TESTS_MS}`, '--hookTimeout', `${TESTS_MS}`]
+  const args = [vitest, 'run', '--bail', '1', ...limits, ...tests]
   const env = { ...process.env, TERRET_SHARE: '0' }
   const child = spawn(process.execPath, args, { cwd: root, env, timeout: TESTS_MS, killSignal: 'SIGKILL' })
   let said = ''

@@ -85,6 +85,9 @@ export type Watched = {
   /** It waits for a person because its context is full. */
   full: boolean
   paused: boolean
+  closed: boolean
+  /** Of its creation; null where that named none. */
+  program: string | null
   epoch: number
   broken: boolean
   /** It was imported, and was not released yet. */
@@ -120,6 +123,8 @@ export function fresh(): Watched {
     compactFailures: 0,
     full: false,
     paused: false,
+    closed: false,
+    program: null,
     epoch: 0,
     broken: false,
     held: false,
