@@ -54,7 +54,7 @@ export class Forms {
         const n = askedIn(request)
         const drawn = this.#chance.fraction()
         if (drawn < 0.5) return this.#answer('right', [`{"n":${n}}`])
-        return this.#answer('wrong', drawn < 0.7 ? ['{"n":"x"}'] : drawn < 0.8 ? [] : [`{"n":${n}}`, `{"n":${n}}`])
+        return this.#answer('wrong', drawn < 0.7 ? ['{"n":"x"}'] : drawn < 0.8 ? [] : ['{"n":0}', `{"n":${n}}`])
       },
     }
   }

@@ -153,6 +153,7 @@ export class Invariants {
       this.#families.take(session, w, e, deaf)
     }
     this.#guarding.take(session, w, e, deaf)
+    if (e.type === 'session.created' || e.type === 'session.imported') w.program = e.program ?? null
     w.epoch = Math.max(w.epoch, e.epoch)
     // A file may say that a call runs: nothing of this session does.
     if (e.type === 'agent.tool_use') {
@@ -160,6 +161,7 @@ export class Invariants {
       if (call) call.intents += 1
     } else this.#rules(session, w, e, deaf)
     take(w.fold, e)
+    paid(w, e, deaf)
   }
 
   /** One commit has been taken, with all the sessions it wrote to. */
@@ -218,6 +220,7 @@ export class Invariants {
     }
     try {
       take(w.fold, e)
+      paid(w, e, fail)
       if (e.type === 'session.closed') w.wakes.clear()
       const kept = w.fold.wakes.map(({ key }) => key)
       if (kept.length !== w.wakes.size || !kept.every((key) => w.wakes.has(key))) fail('I53 a wake is lost')
@@ -229,7 +232,11 @@ export class Invariants {
 
   /** Only workers of the program that made a session drive it. */
   #programs(session: string, w: Watched, e: Event, fail: Fail): void {
-    if (e.type === 'session.created') w.program = e.program ?? null
+    if (e.type === 'session.created') {
+      w.program = e.program ?? null
+      if (e.parent && this.#sessions.get(e.parent.session)?.program !== w.program)
+        fail(`P2 a child is of the program "${w.program}", and its parent is not`)
+    }
     if (e.epoch === 0 || w.program === null) return
     const { worker = '' } = this.leases.get(session) ?? {}
     if (!isVerb(worker) && w.program !== programOf(worker))
@@ -505,6 +512,7 @@ function begun(w: Watched, e: EventOf<'run.started'>, fail: Fail): void {
     replies: 0,
     toolCalls: 0,
     tokens: 0,
+    cost: 0,
     ends: false,
     wide: new Map(),
     denied: new Set(),
@@ -569,6 +577,17 @@ function replied(w: Watched, e: EventOf<'agent.message'>, fail: Fail): void {
   if (run && !over) run.toolCalls = calls
   spent(w, e.usage)
   for (const [index, proposal] of e.calls.entries()) w.calls.set(`${e.seq}.${index}`, record(e, proposal, over))
+}
+
+/** What the events of a session and of its run cost is what the session says that they cost. */
+function paid(w: Watched, e: Event, fail: Fail): void {
+  const cost = 'cost' in e ? (e.cost ?? 0) : 0
+  w.cost += cost
+  if (w.run) w.run.cost += cost
+  const { fold } = w
+  if (fold.cost !== w.cost) fail(`I63 the session says that it cost ${fold.cost}, and its events cost ${w.cost}`)
+  if (fold.run && fold.run.cost !== w.run?.cost)
+    fail(`I63 the run says that it cost ${fold.run.cost}, and its events cost ${w.run?.cost}`)
 }
 
 function spent({ run }: Watched, usage: Usage | undefined): void {

@@ -14,7 +14,7 @@ export function hasSecret(seed: number): boolean {
 
 /** A spelling of it for each third thing that is said, by what it is said of: no chance, which would change every seed. */
 export function secretIn(of: string): string {
-  const sum = [...of].reduce((all, char) => all + char.charCodeAt(0), 0)
+  const sum = Array.from(of, (char) => char.charCodeAt(0)).reduce((all, code) => all + code, 0)
   return sum % 3 === 0 ? ` The key is ${SPELLINGS[(sum / 3) % SPELLINGS.length]}.` : ''
 }
 

@@ -96,7 +96,8 @@ export class Spenders {
       if (run !== null || inputs.length > 0 || last === null) continue
       if (last.type !== 'limit' || last.limit !== 'usd') return
       if (this.#chance.yes(0.3)) await this.#decide(false)
-      await this.#decide(true)
+      // Two people, and each at a harness of another process.
+      await Promise.all(this.#chance.yes(0.5) ? [this.#decide(true), this.#decide(true)] : [this.#decide(true)])
     }
   }
 
@@ -123,6 +124,12 @@ export class Spenders {
   async audit(store: CompleteStore): Promise<readonly string[]> {
     const { events } = await store.read(SESSION, 0)
     const last = events.findLast((event) => event.type === 'run.settled')
+    const raises = events.filter(
+      (event) =>
+        event.type === 'run.started' || (event.type === 'note.added' && event.text.includes('raised the budget by')),
+    )
+    const twice = raises.find(({ type }, i) => type === 'note.added' && raises[i + 1]?.type === 'note.added')
+    if (twice) return [`B4 the budget is raised twice for one run, the first time at ${twice.seq}`]
     return last?.outcome.type === 'completed' ? [] : [`B3 ${SESSION} was allowed enough, and did not go on`]
   }
 }
