@@ -122,6 +122,8 @@ export type Report = {
   readonly forms: Forms['tally'] | null
   /** Runs of the sessions of another program; null where there is none. */
   readonly strange: number | null
+  /** Tools and models say a secret. */
+  readonly secret: boolean
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -327,6 +329,7 @@ class Simulation {
       keepers: this.#keepers?.tally ?? null,
       spenders: this.#spenders?.tally ?? null,
       forms: this.#forms?.tally ?? null,
+      secret: this.#cast.secret,
       strange: hasOther(this.#seed) ? this.#strangeRuns() : null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
