@@ -10,7 +10,7 @@ import { buildAgents } from '../src/sessions/agent.ts'
 import { textOf } from '../src/view/shown-text.ts'
 import type { Cast } from './cast.ts'
 import { NEVER } from './idle-harness.ts'
-import type { People, Stage } from './people.ts'
+import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
 import { OWN } from './programs.ts'
 import { Chance } from './scheduler.ts'
@@ -30,13 +30,11 @@ export class Forms {
   readonly tally = { right: 0, wrong: 0, failed: 0 }
   busy = 0
   readonly #stage: Stage
-  readonly #say: People['say']
   readonly #chance: Chance
 
-  constructor(stage: Stage, { seed, say }: { readonly seed: number; readonly say: People['say'] }) {
+  constructor(stage: Stage) {
     this.#stage = stage
-    this.#say = say
-    this.#chance = new Chance(Math.imul(seed, 23) + 13)
+    this.#chance = stage.actor.chance
   }
 
   agentIn(process: SimProcess): (name: string) => Agent | null {
@@ -67,14 +65,14 @@ export class Forms {
   }
 
   async play(): Promise<void> {
-    const { store, scheduler } = this.#stage
+    const { store, actor } = this.#stage
     this.busy += 1
     const created = { type: 'session.created', agent: FORMER, planner: 'model', program: OWN } as const
     await store.commit([ownerWrite(SESSION, EMPTY, [created], { now: store.now(), epoch: 0 })])
     for (let i = 0; i < QUESTIONS; i++) {
-      await scheduler.sleep(this.#chance.between(0, 400))
+      await actor.sleep(this.#chance.between(0, 400))
       const parts = [{ type: 'text', text: `Answer ${10 + i}.` }] as const
-      await this.#say(SESSION, { type: 'user.message', id: `a${i}`, parts, when: 'after' })
+      await this.#stage.say(SESSION, { type: 'user.message', id: `a${i}`, parts, when: 'after' })
     }
     this.busy -= 1
   }

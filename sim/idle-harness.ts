@@ -42,34 +42,32 @@ const PATIENCE_MS = 300
 /** The harnesses of all processes, where people ask for things until one of them answers. */
 export class Desks {
   readonly #stage: Stage
-  readonly #chance: Chance
   readonly #desks: { readonly process: SimProcess; readonly harness: Harness }[] = []
 
-  constructor(stage: Stage, chance: Chance) {
+  constructor(stage: Stage) {
     this.#stage = stage
-    this.#chance = chance
   }
 
   add(process: SimProcess, more: Pick<HarnessOptions, 'subagents' | 'budget'>): void {
-    this.#desks.push({ process, harness: buildIdleHarness(process, this.#chance, more) })
+    this.#desks.push({ process, harness: buildIdleHarness(process, this.#stage.actor.chance, more) })
   }
 
   /** The answer, or the refusal that no second try would change. Null when the seed is over. */
   async ask<T>(
     act: (harness: Harness) => Promise<T>,
   ): Promise<{ readonly answer: T } | { readonly refused: string } | null> {
-    const { scheduler, over } = this.#stage
+    const { actor, over } = this.#stage
     while (!over()) {
       const alive = this.#desks.filter(({ process }) => process.alive)
       if (alive.length > 0) {
-        const { harness } = this.#chance.pick(alive)
+        const { harness } = actor.chance.pick(alive)
         const asked = await Promise.race([
           act(harness).then((answer) => ({ answer }), refusalOf),
-          scheduler.sleep(PATIENCE_MS).then(() => null),
+          actor.sleep(PATIENCE_MS).then(() => null),
         ])
         if (asked !== null && !('refused' in asked && PASSES.has(asked.refused))) return asked
       }
-      await scheduler.sleep(this.#chance.between(5, 40))
+      await actor.sleep(actor.chance.between(5, 40))
     }
     return null
   }

@@ -54,11 +54,11 @@ export class Keepers {
   readonly #shown = new Map<string, readonly string[]>()
   readonly #removed: string[] = []
 
-  constructor(stage: Stage, { seed, oracle }: { readonly seed: number; readonly oracle: Oracle }) {
+  constructor(stage: Stage, oracle: Oracle) {
     this.#stage = stage
     this.#oracle = oracle
-    this.#chance = new Chance(Math.imul(seed, 17) + 9)
-    this.#desks = new Desks(stage, this.#chance)
+    this.#chance = stage.actor.chance
+    this.#desks = new Desks(stage)
   }
 
   agentIn(process: SimProcess): (name: string) => Agent | null {
@@ -94,9 +94,9 @@ export class Keepers {
   }
 
   async #keep(root: string): Promise<void> {
-    const { scheduler } = this.#stage
+    const { actor } = this.#stage
     this.busy += 1
-    await scheduler.sleep(this.#chance.between(0, 400))
+    await actor.sleep(this.#chance.between(0, 400))
     await this.#create(root)
     await this.#talk(root)
     const chain = [root]
@@ -139,11 +139,11 @@ export class Keepers {
   }
 
   async #rests(session: string): Promise<void> {
-    const { scheduler, invariants, over } = this.#stage
+    const { actor, invariants, over } = this.#stage
     for (;;) {
       const { run, inputs } = invariants.sessions().get(session)?.fold ?? EMPTY
       if (over() || (run === null && inputs.length === 0)) return
-      await scheduler.sleep(LOOK_MS)
+      await actor.sleep(LOOK_MS)
     }
   }
 

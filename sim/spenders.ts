@@ -11,7 +11,7 @@ import { BUDGET } from '../src/view/pending-calls.ts'
 import { PRICED } from './agent.ts'
 import { type Cast, COST_MAX } from './cast.ts'
 import { Desks, NEVER } from './idle-harness.ts'
-import type { People, Stage } from './people.ts'
+import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
 import { OWN } from './programs.ts'
 import { Chance } from './scheduler.ts'
@@ -37,15 +37,13 @@ export class Spenders {
   readonly tally = { raised: 0, denied: 0 }
   busy = 0
   readonly #stage: Stage
-  readonly #say: People['say']
   readonly #chance: Chance
   readonly #desks: Desks
 
-  constructor(stage: Stage, { seed, say }: { readonly seed: number; readonly say: People['say'] }) {
+  constructor(stage: Stage) {
     this.#stage = stage
-    this.#say = say
-    this.#chance = new Chance(Math.imul(seed, 19) + 11)
-    this.#desks = new Desks(stage, this.#chance)
+    this.#chance = stage.actor.chance
+    this.#desks = new Desks(stage)
     stage.invariants.money.allow(SESSION, { sessionUsd: ALLOWED / 1_000_000 })
   }
 
@@ -81,7 +79,7 @@ export class Spenders {
     await store.commit([ownerWrite(SESSION, EMPTY, [created], { now: store.now(), epoch: 0 })])
     for (let i = 0; i < MESSAGES && !this.#stage.over(); i++) {
       const parts = [{ type: 'text', text: `Spend ${i}.` }] as const
-      await this.#say(SESSION, { type: 'user.message', id: `b${i}`, parts, when: 'next' })
+      await this.#stage.say(SESSION, { type: 'user.message', id: `b${i}`, parts, when: 'next' })
       await this.#goesOn()
     }
     this.busy -= 1
@@ -89,9 +87,9 @@ export class Spenders {
 
   /** Until it has answered. What is missing is allowed. */
   async #goesOn(): Promise<void> {
-    const { scheduler, invariants, over } = this.#stage
+    const { actor, invariants, over } = this.#stage
     while (!over()) {
-      await scheduler.sleep(LOOK_MS)
+      await actor.sleep(LOOK_MS)
       const { run, inputs, last } = invariants.sessions().get(SESSION)?.fold ?? EMPTY
       if (run !== null || inputs.length > 0 || last === null) continue
       if (last.type !== 'limit' || last.limit !== 'usd') return
