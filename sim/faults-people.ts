@@ -99,4 +99,11 @@ export const PEOPLE_FAULTS = [
     find: 'for (const one of this.#all()) one.scan(text, true, found)',
     replace: 'for (const one of this.#all().slice(0, 1)) one.scan(text, true, found)',
   },
+  {
+    name: 'the first end of a run that went on lands as its last',
+    seed: 178,
+    file: 'src/kernel/landing.ts',
+    find: "if (wanted.type === 'end' && effect.type === 'end') return",
+    replace: "if (wanted.type === 'end' && effect.type === 'run') return",
+  },
 ] as const

@@ -248,12 +248,12 @@ export class Invariants {
     if (e.type === 'session.created') {
       w.program = e.program ?? null
       if (e.parent && this.#sessions.get(e.parent.session)?.program !== w.program)
-        fail(`P2 a child is of the program "${w.program}", and its parent is not`)
+        fail(`N2 a child is of the program "${w.program}", and its parent is not`)
     }
     if (e.epoch === 0 || w.program === null) return
     const { worker = '' } = this.leases.get(session) ?? {}
     if (!isVerb(worker) && w.program !== programOf(worker))
-      fail(`P1 ${worker} drives a session of the program "${w.program}"`)
+      fail(`N1 ${worker} drives a session of the program "${w.program}"`)
   }
 
   #count(e: Event): void {
