@@ -85,7 +85,9 @@ function reachOf(file: string, scripts: readonly Script[] | null): FileReach | n
       // An inner range comes after the one around it.
       for (const { startOffset, endOffset, count } of ranges) here.fill(count > 0 ? 1 : 0, startOffset, endOffset)
       const isEntered = (ranges[0]?.count ?? 0) > 0
-      if (functionName !== '') entered.set(functionName, isEntered || (entered.get(functionName) ?? false))
+      // The second is what V8 makes of the fields of a class.
+      if (functionName !== '' && !functionName.startsWith('<'))
+        entered.set(functionName, isEntered || (entered.get(functionName) ?? false))
     }
     for (let i = 0; i < hit.length; i++) hit[i] = (hit[i] ?? 0) | (here[i] ?? 0)
   }
