@@ -149,8 +149,11 @@ async function defended(world: World): Promise<void> {
   const { policy } = await readSetup(home, world.workspace)
   const isAllowed = policy.rules.some(({ effect }) => effect === 'allow')
   const setup = await readSetup(home, realpathSync(world.workspace))
-  const listeners = { onText: () => {}, onRunning: () => {} }
-  const ran = await runCommand(setup, 'sh build.sh', { signal: AbortSignal.timeout(60_000), ...listeners })
+  const ran = await runCommand(setup, 'sh build.sh', {
+    signal: AbortSignal.timeout(60_000),
+    onText: () => {},
+    onRunning: () => {},
+  })
   await world.play([...world.files(), world.bash(null)], CALLS)
   // A folder that chooses what runs is refused when it is trusted. Without that choice the rest is read.
   trustFolder(home, realpathSync(world.workspace))
