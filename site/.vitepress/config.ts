@@ -52,7 +52,10 @@ export default defineConfig({
           .replace(/^<\/details>$/gm, ':::')
       })
       md.core.ruler.push('site-links', (state) => {
-        const { path: address, realPath = address } = state.env as { readonly path?: string; readonly realPath?: string }
+        const { path: address, realPath = address } = state.env as {
+          readonly path?: string
+          readonly realPath?: string
+        }
         // The title of a container is drawn by itself, without a page.
         if (realPath === undefined) return
         const path = relative(root, realPath)
