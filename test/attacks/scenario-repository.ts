@@ -149,7 +149,8 @@ async function defended(world: World): Promise<void> {
   const { policy } = await readSetup(home, world.workspace)
   const isAllowed = policy.rules.some(({ effect }) => effect === 'allow')
   const setup = await readSetup(home, realpathSync(world.workspace))
-  const ran = await runCommand(setup, 'sh build.sh', { signal: AbortSignal.timeout(60_000), onText: () => {} })
+  const listeners = { onText: () => {}, onRunning: () => {} }
+  const ran = await runCommand(setup, 'sh build.sh', { signal: AbortSignal.timeout(60_000), ...listeners })
   await world.play([...world.files(), world.bash(null)], CALLS)
   // A folder that chooses what runs is refused when it is trusted. Without that choice the rest is read.
   trustFolder(home, realpathSync(world.workspace))

@@ -15,10 +15,10 @@ export class Child {
   #ended = false
   #wake: () => void = () => {}
 
-  constructor(script: string, args: readonly string[]) {
+  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
     // The compiled file beside this one: what is killed is what is shipped, not something translated on the fly.
     const path = fileURLToPath(new URL(script, import.meta.url))
-    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe' })
+    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe', env })
     this.pid = this.#process.pid ?? 0
     this.exited = new Promise((resolve) => {
       this.#process.once('error', (error) => resolve(error.message))

@@ -5,6 +5,7 @@ import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
 import type { OwnCommand } from '../state/own-commands.ts'
+import type { BackgroundCommands } from './background-commands.ts'
 import type { ChatCalls } from './chat-calls.ts'
 import type { ChatView } from './chat-view.ts'
 import type { ChildWatcher } from './child-watcher.ts'
@@ -34,6 +35,8 @@ export type ChatOptions = {
   readonly by: string
   /** The calls of this chat so far, in all modes. */
   readonly calls: ChatCalls
+  /** The commands of this process, in all modes. */
+  readonly background: BackgroundCommands
   /** Input that was entered and not read yet, in all modes. */
   readonly typed: string[]
   /** What commands of the person printed, in all modes. It joins the next message. */

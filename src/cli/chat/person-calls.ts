@@ -3,6 +3,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { environmentSecrets, type Input, judgeCall, type Tool } from '../../index.ts'
+import type { RunningCommand } from '../../tools/index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { detectMedia } from '../../tools/core/file-part.ts'
 import { executeTool, type ToolRunEnd } from '../../tools/core/run-tool.ts'
@@ -12,6 +13,7 @@ import { outcomeOf, outcomeText, parseOutputFields } from '../present/outcome.ts
 import { approvalForCall, findFolderTool } from '../state/folder-agent.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import { isInside } from '../state/plain-file.ts'
+import { PERSON } from './background-commands.ts'
 import { PICTURE, sizeText, statFile } from './pictures.ts'
 import { standaloneContext } from '../state/standalone-context.ts'
 
@@ -123,14 +125,20 @@ export type PersonCommand = {
   readonly good: boolean
 }
 
+export type CommandListeners = {
+  readonly onText: (text: string) => void
+  /** The command has started. */
+  readonly onRunning: (running: RunningCommand) => void
+}
+
 /** Runs a command with the tool `bash`. A text: why it was refused. */
 export async function runCommand(
   setup: FolderSetup,
   command: string,
-  { signal, onText }: { readonly signal: AbortSignal; readonly onText: (text: string) => void },
+  { signal, ...heard }: CommandListeners & { readonly signal: AbortSignal },
 ): Promise<PersonCommand | string> {
   const args = { command, soft_timeout_ms: COMMAND_MS, timeout_ms: COMMAND_MS, max_chars: OUTPUT_CHARS_MAX }
-  const done = await runForPerson(setup, 'bash', args, signal, onText)
+  const done = await runForPerson(setup, 'bash', args, signal, heard)
   if (typeof done === 'string') return done
   const { content, metadata } = done.output
   const status = done.type === 'ok' ? 'ok' : 'error'
@@ -145,7 +153,8 @@ export async function runCommand(
     (text): text is string => typeof text === 'string' && text.trim() !== '',
   )
   const output = printed.map((text) => text.replace(/\n+$/, '')).join('\n')
-  const end = typeof code === 'number' ? `exit code ${code}` : 'stopped'
+  const isSent = metadata['background'] === true
+  const end = typeof code === 'number' ? `exit code ${code}` : isSent ? 'it goes on in the background' : 'stopped'
   const told = `I ran this command in the workspace:\n$ ${command}\n${output === '' ? '(no output)' : output}\n(${end})`
   return { told, rows: output === '' ? [] : output.split('\n'), outcome: outcomeText(outcome), good: outcome.good }
 }
@@ -160,15 +169,15 @@ async function runForPerson(
   name: string,
   args: Json,
   signal: AbortSignal,
-  onText?: (text: string) => void,
+  heard?: CommandListeners,
 ): Promise<Exclude<ToolRunEnd, { type: 'undecided' }> | string> {
-  const tool = await findFolderTool(setup, name)
+  const tool = await findFolderTool(setup, name, heard ? { onRunning: heard.onRunning } : {})
   const denied = await whyDenied(setup, name, args, tool)
   if (tool === null || denied !== null) return denied ?? ''
   const secrets = Object.entries(environmentSecrets(setup.env))
   const redact = (text: string): string =>
     secrets.reduce((said, [key, value]) => said.replaceAll(value, `⟦secret:${key}⟧`), text)
-  const context = { ...standaloneContext('person', signal), redact, tell: (text: string) => onText?.(redact(text)) }
+  const context = { ...standaloneContext(PERSON, signal), redact, tell: (text: string) => heard?.onText(redact(text)) }
   const done = await executeTool(tool, args, context)
   if (done.type === 'undecided') return 'It is not known what came of it.'
   return { ...done, output: { ...done.output, content: redact(done.output.content) } }
