@@ -3,8 +3,10 @@
 // `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { argumentsOf, refuse, wholeNumber } from './arguments.ts'
+import { mutate, type Mutating } from './mutate.ts'
 import { planted } from './planted.ts'
 import { shared } from './shares.ts'
 import { type Report, simulate } from './simulate.ts'
@@ -23,6 +25,9 @@ const { values } = argumentsOf('sim', {
     lines: { type: 'boolean', default: false },
     bail: { type: 'boolean', default: false },
     store: { type: 'string', default: 'memory' },
+    mutate: { type: 'string' },
+    parallel: { type: 'string', default: `${availableParallelism()}` },
+    resume: { type: 'string' },
   },
 })
 const first = wholeNumber(values.first, 'first')
@@ -35,10 +40,23 @@ const on = values.store === 'memory' ? [] : ['--store', values.store]
 const make = await storeOf(values.store)
 
 if (values.planted) process.exitCode = (await planted(values.only, values.share)) ? 0 : 1
+else if (values.mutate !== undefined) process.exitCode = (await mutate(mutating(values.mutate))) ? 0 : 1
 else if (values.seed !== undefined) await replay(wholeNumber(values.seed, 'seed'))
 else if (values.lines) await share(wholeNumber(values.step, 'step', 1))
 else await all()
 process.exit()
+
+function mutating(count: string): Mutating {
+  return {
+    count: wholeNumber(count, 'mutate', 1),
+    seed: wholeNumber(values.seed ?? '1', 'seed'),
+    seeds,
+    parallel: wholeNumber(values.parallel, 'parallel', 1),
+    only: values.only ?? '',
+    resume: values.resume,
+    on,
+  }
+}
 
 async function storeOf(name: string): Promise<MakeStore | null> {
   if (name === 'memory') return null

@@ -64,9 +64,9 @@ type Outcome = {
   readonly seed: number
 }
 
-async function copy(root: string): Promise<string> {
+export async function copy(root: string, parts: readonly string[] = ['src', 'sim']): Promise<string> {
   mkdirSync(root, { recursive: true })
-  for (const part of ['src', 'sim']) cpSync(part, join(root, part), { recursive: true })
+  for (const part of parts) cpSync(part, join(root, part), { recursive: true })
   cpSync('package.json', join(root, 'package.json'))
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'))
   await compile(root, { include: ['src', 'sim'] })
@@ -125,7 +125,7 @@ function apply(root: string, fault: Planted): void {
 }
 
 /** A mutation may not type-check; it must only run. One file is compiled without those it imports. */
-async function compile(
+export async function compile(
   root: string,
   what: { readonly include: readonly string[] } | { readonly files: readonly string[] },
 ): Promise<void> {

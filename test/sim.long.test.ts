@@ -12,6 +12,7 @@ import { sharedServer } from './postgres/stage.ts'
 import { share, upTo } from './runs.ts'
 
 const SEEDS = Array.from({ length: 30 }, (_, i) => 51 + i)
+const NO_KEEPERS = { forks: 0, compacted: 0, closed: 0, removed: 0, kept: 0, again: 0 }
 let played: Promise<readonly Report[]> | null = null
 
 /** The same seeds for every test that asks what happens in them. */
@@ -130,6 +131,22 @@ describe('the simulator', () => {
 
   it('B-SIM-50: in the seeds are runs that cannot begin because their tools are away', async () => {
     expect(await sum((r) => r.absent)).toBeGreaterThan(0)
+  })
+
+  it('B-SIM-93: in the seeds forks of forks are made, and sessions compacted by hand, closed, removed and made again', async () => {
+    expect(await missing(({ keepers }) => keepers ?? NO_KEEPERS)).toEqual([])
+  })
+
+  it('B-SIM-94: in the seeds budgets are raised, or not', async () => {
+    expect(await missing(({ spenders }) => spenders ?? { raised: 0, denied: 0 })).toEqual([])
+  })
+
+  it('B-SIM-95: in the seeds answers fit their schema, and others do not', async () => {
+    expect(await missing(({ forms }) => ({ right: forms?.right ?? 0, wrong: forms?.wrong ?? 0 }))).toEqual([])
+  })
+
+  it('B-SIM-96, B-SIM-97: in the seeds another program works on the store, and secrets are said', async () => {
+    expect(await missing(({ strange, secret }) => ({ strange: strange ?? 0, secret: secret ? 1 : 0 }))).toEqual([])
   })
 
   it('B-SIM-6: in the seeds hooks let go, hold back, rewrite and fail, and are asked again only where no word of theirs is on disk', async () => {
