@@ -3,7 +3,6 @@
 import { EMPTY } from '../src/kernel/session.ts'
 import type { Model, Reply, ReplyCall, Request } from '../src/ports/model.ts'
 import type { CompleteStore } from '../src/ports/store.ts'
-import { FINAL_RESULT } from '../src/models/structured-output.ts'
 import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
 import type { Agent } from '../src/runtime/state/agent.ts'
 import { buildAgents } from '../src/sessions/agent.ts'
@@ -17,6 +16,8 @@ import { Chance } from './scheduler.ts'
 import { anything } from './agent.ts'
 
 const FORMER = 'former'
+/** The tool by which a model gives an answer that has a schema. */
+const FINAL_RESULT = 'final_result'
 const SESSION = 'a0'
 const SHARE = 0.5
 const QUESTIONS = 3
