@@ -256,7 +256,8 @@ describe('a long run of the simulator', () => {
     ] as const) {
       writeFileSync(path, text)
       const { status, stdout, stderr } = run('--resume', path)
-      expect({ status, stdout, stderr }).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(why) })
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+      expect(stderr).toContain(why)
       expect(readFileSync(path, 'utf8')).toBe(text)
     }
   })
