@@ -10,6 +10,8 @@ export class Child {
   /** How it ended: its exit code, or the signal. */
   readonly exited: Promise<number | string>
   stderr = ''
+  /** When it was killed from here; null before that. */
+  killedAt: number | null = null
   readonly #process: ChildProcessWithoutNullStreams
   readonly #lines: string[] = []
   #ended = false
@@ -71,6 +73,7 @@ export class Child {
 
   /** From outside, at once, and not to be caught. */
   kill(): void {
+    this.killedAt ??= Date.now()
     this.#process.kill('SIGKILL')
   }
 

@@ -10,7 +10,7 @@ import { digestOf, type MarkLine, type OracleLine } from './evidence.ts'
 import { creation, message, ownerWrite } from './stage.ts'
 import { Strikes } from './strike.ts'
 
-const claim: MarkLine = { type: 'claim', session: 's', epoch: 1 }
+const claim: MarkLine = { type: 'claim', session: 's', epoch: 1, at: 0 }
 const request: OwnerBody = { type: 'model.started', shows: [2] }
 const begun: readonly OwnerBody[] = [
   { type: 'run.started', inputs: [2], wakes: [], limits: DEFAULT_LIMITS, toolset: '', instructions: '' },

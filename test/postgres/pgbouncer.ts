@@ -41,7 +41,10 @@ export async function startPooler(server: Server, size: number): Promise<Pooler>
   if (account)
     for (const path of [folder, join(folder, 'users'), join(folder, 'ini')]) chownSync(path, account.uid, account.gid)
   const child = spawn(program ?? '', [join(folder, 'ini')], { ...account, cwd: '/', stdio: 'ignore' })
+  const sweep = (): void => void child.kill('SIGKILL')
+  process.once('exit', sweep)
   const close = async (): Promise<void> => {
+    process.off('exit', sweep)
     const ended = new Promise((done) => child.once('exit', done))
     child.kill('SIGKILL')
     await ended
