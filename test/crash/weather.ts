@@ -51,7 +51,11 @@ export class Sky {
 
   /** Where the client and this process go. */
   get url(): string {
-    return this.#server.url('postgres', undefined, this.#port)
+    return this.#urlAt(this.#port)
+  }
+
+  #urlAt(port: number): string {
+    return `${this.#server.url('postgres', undefined, port)}${this.#pooler ? '?pooled=true' : ''}`
   }
 
   /** Where the worker in this place goes: through a network of its own, if networks are to be cut. */
@@ -59,7 +63,7 @@ export class Sky {
     if (!this.#weather.partition) return this.url
     const proxy = this.#proxies.get(place) ?? (await Proxy.to(this.#port))
     this.#proxies.set(place, proxy)
-    return this.#server.url('postgres', undefined, proxy.port)
+    return this.#urlAt(proxy.port)
   }
 
   /** What this round brings. It goes on beside the round's kill. */

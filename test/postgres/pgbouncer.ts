@@ -31,6 +31,8 @@ export async function startPooler(server: Server, size: number): Promise<Pooler>
     pool_mode: 'transaction',
     default_pool_size: size,
     ignore_startup_parameters: '',
+    // A server that was away is asked again after a second, not after fifteen.
+    server_login_retry: 1,
   }
   writeFileSync(join(folder, 'users'), `"postgres" "${PASSWORD}"\n`)
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
