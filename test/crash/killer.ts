@@ -32,7 +32,8 @@ const DELAY_MS: Readonly<Record<Aim, readonly [number, number]>> = {
   result: [0, 15],
   commit: [0, 10],
 }
-const WATCH_MS = 400
+/** Longer than it takes on a quiet machine: where others work too, a worker may wait for a core. */
+const WATCH_MS = 3_000
 
 /** Half of the shots are free; the rest goes where the fewest kills have fallen so far. */
 export function takeAim(chance: Chance, hits: Readonly<Record<KillClass, number>>): Shot {
