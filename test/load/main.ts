@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { argumentsOf, wholeNumber } from '../../sim/arguments.ts'
 import { deadReader, pollingTab, Reader, type Seen, streamTab } from './reader.ts'
-import { ServerProcess, startProvider } from './server.ts'
+import { memoryOf, prepareFolder, ServerProcess, startProvider } from './server.ts'
 
 const BOUNDS = { p99Ms: 100, rssMb: 1_024 }
 const IDLE_TABS = { streams: 40, polling: 160, everyMs: 20_000 }
@@ -38,11 +38,12 @@ const dead = wholeNumber(values.dead ?? '50', 'dead')
 mkdirSync('.build', { recursive: true })
 const folder = mkdtempSync(resolve('.build', 'load-'))
 const provider = await startProvider(pieces, everyMs)
-const server = new ServerProcess(folder, provider.url, ['--width', String(sessions)])
+prepareFolder(folder, provider.url)
+const server = new ServerProcess(folder, ['--width', String(sessions)])
 const stop = async (): Promise<void> => {
   await server.end('SIGTERM')
   provider.child.kill()
-  rmSync(folder, { recursive: true, force: true })
+  if (process.exitCode === 0) rmSync(folder, { recursive: true, force: true })
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit(1)))
 try {
@@ -90,7 +91,7 @@ async function load(): Promise<boolean> {
   // On a machine that is busy with other work there may be none yet.
   await eventually(() => late.length > 0)
   isMeasured = false
-  const { rss, peak } = server.memory()
+  const { rss, peak } = memoryOf(server.pid)
   const streams = (await server.json<{ readonly streams: number }>('GET', 'health')).streams
   isOver = true
   await eventually(() => readers.every(({ session, last }) => settled.get(session) === last))
