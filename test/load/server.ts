@@ -7,6 +7,9 @@ import { join, resolve } from 'node:path'
 
 const MAIN = resolve('dist/cli/main.js')
 
+/** Of Linux, on every machine there is. */
+const TICK_MS = 10
+
 /** However this process ends, none of them is left. */
 const children = new Set<ChildProcess>()
 process.once('exit', () => {
@@ -170,6 +173,13 @@ export function memoryOf(pid: number): { readonly rss: number; readonly peak: nu
   const of = (name: string): number =>
     Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(text)?.[1] ?? 0) / 1_024)
   return { rss: of('VmRSS'), peak: of('VmHWM') }
+}
+
+/** What a process has used of the cores since it began. */
+export function cpuMsOf(pid: number): number {
+  // The name of the program stands in brackets and may hold anything; the fields are counted after it.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS
 }
 
 export function descriptorsOf(pid: number): number {
