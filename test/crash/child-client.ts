@@ -17,13 +17,14 @@ import type { Plan } from './plan.ts'
 import { planOf } from './workload.ts'
 
 const SESSIONS_FIRST = 8
+const SESSIONS_MAX = 24
 const REMEMBERED_MAX = 100
 /** With so many sessions on the file no more trees are begun: all logs are read after each kill. */
 const TREES_UNTIL = 250
 /** Children below a session. */
 const LEVELS = 3
 
-const [folder = '', database = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
+const [folder = '', database = '', seed = '1'] = process.argv.slice(2)
 const places = placesIn(folder)
 const journal = new Appender<JournalLine>(places.journal)
 const chance = new Chance(Number(seed))
@@ -54,7 +55,7 @@ async function main(): Promise<void> {
     // Now and then a session is stopped while others work for it, also when it rests itself.
     const working = cards.find(({ parent, status }) => parent !== undefined && status === 'running')
     if (working !== undefined && chance.happens(0.02)) await interrupt(working.root, 'stop')
-    if (sessions < Number(sessionsMax) && chance.happens(0.02)) await create()
+    if (sessions < SESSIONS_MAX && chance.happens(0.02)) await create()
     if (remembered.length > 0 && chance.happens(0.1)) await again()
     if (chance.happens(0.05)) await reopen()
     await sleep(chance.integer(2, 12))

@@ -14,11 +14,11 @@ import { openStore } from './open.ts'
 import { agentOf } from './workload.ts'
 import { DEEP, servicesOf } from './stage.ts'
 
-const [folder = '', database = '', leaseMs = '250', aheadMs = '0'] = process.argv.slice(2)
+const [folder = '', database = '', leaseMs = '250', aheadMs = '0', serial = '0'] = process.argv.slice(2)
 const places = placesIn(folder)
 const errors = new Appender<ErrorLine>(places.errors)
 const agent = agentOf(new Appender(places.oracle), places.oracle)
-const store = marked(openStore(database), new Appender(places.marks(process.pid)))
+const store = marked(openStore(database), new Appender(places.marks(Number(serial))))
 // A process whose machine has another time: what it measures by is off from its beginning on.
 const clock = { ...runtimeClock, now: () => runtimeClock.now() + Number(aheadMs) }
 const worker = new Worker(

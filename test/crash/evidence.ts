@@ -47,7 +47,8 @@ export type Places = {
   readonly oracle: string
   readonly journal: string
   readonly errors: string
-  readonly marks: (pid: number) => string
+  /** Of the worker with this serial number (process.ts). */
+  readonly marks: (serial: number) => string
 }
 
 export function placesIn(folder: string): Places {
@@ -56,7 +57,7 @@ export function placesIn(folder: string): Places {
     oracle: join(folder, 'oracle.jsonl'),
     journal: join(folder, 'journal.jsonl'),
     errors: join(folder, 'errors.jsonl'),
-    marks: (pid) => join(folder, `marks-${pid}.jsonl`),
+    marks: (serial) => join(folder, `marks-${serial}.jsonl`),
   }
 }
 

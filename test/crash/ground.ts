@@ -66,8 +66,8 @@ export class Ground {
     return child
   }
 
-  marksOf({ pid }: Child): readonly MarkLine[] {
-    return readLines<MarkLine>(this.places.marks(pid))
+  marksOf({ serial }: Child): readonly MarkLine[] {
+    return readLines<MarkLine>(this.places.marks(serial))
   }
 
   /** By a connection of its own that is closed again: between two workers a file may well have no reader at all. */

@@ -77,7 +77,7 @@ async function waitToKill(worker: Child, places: Places, { aim, warmUpMs, delayM
 
 /** Looks at what the worker writes until it does what is waited for; gives up after a while, and the shot is a free one. */
 export async function waitFor(aim: Aim, worker: Child, places: Places): Promise<void> {
-  const marks = new Tail<MarkLine>(places.marks(worker.pid))
+  const marks = new Tail<MarkLine>(places.marks(worker.serial))
   const oracle = new Tail<OracleLine>(places.oracle)
   const seen = sightOf(aim, worker.pid, marks, oracle)
   // What happened before is not what is waited for.

@@ -42,7 +42,9 @@ export async function runParts(parts: Parts): Promise<boolean> {
   const begun = performance.now()
   const failed: string[] = []
   const children = new Set<ChildProcess>()
+  let isEnded = false
   const end = (): void => {
+    isEnded = true
     left.length = 0
     for (const child of children) child.stdin?.end()
   }
@@ -50,6 +52,8 @@ export async function runParts(parts: Parts): Promise<boolean> {
   const next = async (): Promise<void> => {
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
       const line = await run(part, options, children)
+      // Told to end, by a signal: it is run when the whole goes on.
+      if (line === null && isEnded) continue
       if (line === null) {
         failed.push(`part ${part.part} said nothing of how it ended. Run it alone: ${commandOf(part, options)}`)
         continue

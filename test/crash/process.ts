@@ -5,7 +5,12 @@ import { fileURLToPath } from 'node:url'
 
 const ERRORS_KEPT = 4_000
 
+/** Children that this process has started. */
+let started = 0
+
 export class Child {
+  /** Of no other child of this process. A pid may come again: a long run starts more processes than there are pids. */
+  readonly serial: number
   readonly pid: number
   /** How it ended: its exit code, or the signal. */
   readonly exited: Promise<number | string>
@@ -20,7 +25,9 @@ export class Child {
   constructor(script: string, args: readonly string[]) {
     // The compiled file beside this one: what is killed is what is shipped, not something translated on the fly.
     const path = fileURLToPath(new URL(script, import.meta.url))
-    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe' })
+    started += 1
+    this.serial = started
+    this.#process = spawn(process.execPath, [path, ...args, String(this.serial)], { stdio: 'pipe' })
     this.pid = this.#process.pid ?? 0
     this.exited = new Promise((resolve) => {
       this.#process.once('error', (error) => resolve(error.message))
