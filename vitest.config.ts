@@ -24,8 +24,9 @@ export default defineConfig({
     isolate: false,
     // One more than there are cores: tests also wait for clocks, disks and other processes.
     maxWorkers: availableParallelism() + 1,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 50_000 } },
     teardownTimeout: 10_000,
     reporters: ['default'],
     passWithNoTests: false,

@@ -14,6 +14,7 @@ const isAll = process.env['TERRET_RUNS'] === 'all'
 const properties = files.filter((name) => isAll && readFileSync(join(root, name), 'utf8').includes("from '../runs.ts'"))
 
 export default defineConfig({
+  ...quick,
   test: {
     ...quick.test,
     include: ['test/**/*.long.test.ts', ...properties.map((name) => `test/${name}`)],
@@ -21,7 +22,7 @@ export default defineConfig({
     // They wait more than they work: for leases, kills and browsers.
     maxWorkers: availableParallelism() + 2,
     // Real processes and browsers, beside whatever else the machine does.
-    testTimeout: 120_000,
+    testTimeout: 180_000,
     hookTimeout: 300_000,
   },
 })

@@ -1,14 +1,16 @@
-// Writes docs/reference: `npm run reference`. With --check it writes nothing and fails when a page is out of date.
+// Writes docs/reference and api: `npm run reference`. With --check it writes nothing and fails when a page is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { apiPages } from './reference/api-pages.ts'
 import { readEntries } from './reference/api-reader.ts'
+import { apiReports, REPORTS } from './reference/api-report.ts'
 import { REFERENCE, tablePages } from './reference/table-pages.ts'
 
-const pages = new Map([...tablePages(), ...apiPages('.', readEntries(process.cwd()))])
+const entries = readEntries(process.cwd())
+const pages = [...tablePages(), ...apiPages('.', entries)].map(([path, text]) => [join(REFERENCE, path), text] as const)
+const reports = [...apiReports(entries)].map(([path, text]) => [join(REPORTS, path), text] as const)
 const stale: string[] = []
-for (const [path, text] of pages) {
-  const file = join(REFERENCE, path)
+for (const [file, text] of [...pages, ...reports]) {
   if (read(file) === text) continue
   stale.push(file)
   if (process.argv.includes('--check')) continue
@@ -19,7 +21,9 @@ if (process.argv.includes('--check') && stale.length > 0) {
   console.error(`Out of date: ${stale.join(', ')}. Run: npm run reference`)
   process.exitCode = 1
 } else {
-  console.log(`${REFERENCE}: ${pages.size} pages, ${stale.length} written anew`)
+  console.log(
+    `${REFERENCE}: ${pages.length} pages, ${REPORTS}: ${reports.length} reports, ${stale.length} written anew`,
+  )
 }
 
 function read(file: string): string | null {

@@ -1,26 +1,18 @@
-// The acceptance scenarios and the tests that show them, put together from the table at the end of docs/behavior.md, the names of
+// The acceptance scenarios and the tests that show them, put together from the table in docs/inventory.md, the names of
 // the tests and the sentences of scripts/scenarios.json. Pure but for `readScenarios`; it runs no test and judges none.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, posix } from 'node:path'
-import { type Node, parse, walk } from '../test/tidy/source.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { BEHAVIOUR, type Named, namesIn, numberOf, readTests, SCENARIO, type TestFile } from './test-names.ts'
 
 export interface Source {
-  /** docs/behavior.md */
-  readonly behaviour: string
-  /** Every TypeScript file below test/. */
-  readonly tests: readonly { readonly path: string; readonly text: string }[]
+  /** docs/inventory.md */
+  readonly inventory: string
+  readonly tests: readonly TestFile[]
   /** scripts/scenarios.json */
   readonly data: {
     readonly scenarios: Readonly<Record<string, string>>
     readonly open: Readonly<Record<string, string>>
   }
-}
-
-export interface Named {
-  readonly path: string
-  readonly name: string
-  /** The behaviours and scenarios that the name cites. */
-  readonly ids: readonly string[]
 }
 
 export interface Row {
@@ -42,34 +34,25 @@ export interface Scenarios {
   readonly page: string
 }
 
-const SCENARIO = /\bAC-\d+\b/g
-const BEHAVIOUR = /\bB-[A-Z]+(?:-[A-Z]+)*-\d+\b/g
-const WRITTEN = /^- \*\*(B-[A-Z]+(?:-[A-Z]+)*-\d+)\*\*/gm
 /** `B-STORE-20 to B-STORE-26` */
-const RANGE = /\b(B-[A-Z]+(?:-[A-Z]+)*-)(\d+) to \1(\d+)\b/g
+const RANGE = /\b(B(?:-[A-Z][A-Z0-9]*)+-)(\d+) to \1(\d+)\b/g
 /** How a table row says that a planned part will bring the rest. */
 const LATER = /\b(?:is|are) later\b/
-/** A test's name begins with what it cites, and then says what holds. */
-const NAME = /^(?:(?:AC-\d+|B-[A-Z]+(?:-[A-Z]+)*-\d+)(?:, )?)+: /
-const TABLE = "## Where the inventory's items are shown"
 
 export function readScenarios(root: string): Source {
   const read = (path: string): string => readFileSync(join(root, path), 'utf8')
-  const paths = filesBelow(root, 'test').filter((path) => path.endsWith('.ts') && !/^test\/(tidy|scenarios)/.test(path))
   return {
-    behaviour: read('docs/behavior.md'),
-    tests: paths.map((path) => ({ path, text: read(path) })),
+    inventory: read('docs/inventory.md'),
+    tests: readTests(root),
     data: JSON.parse(read('scripts/scenarios.json')) as Source['data'],
   }
 }
 
-export function scenariosOf({ behaviour, tests, data }: Source): Scenarios {
-  const written = [...behaviour.matchAll(WRITTEN)].map((match) => match[1] ?? '')
+export function scenariosOf({ inventory, tests, data }: Source): Scenarios {
   const names = tests.flatMap(namesIn)
   const cited = new Set(names.flatMap(({ ids }) => ids))
-  const shown = tableOf(behaviour, written)
-  const problems: string[] = []
-  for (const line of shown) problems.push(...problemsOf(line, written, cited))
+  const shown = tableOf(inventory, [...cited])
+  const problems = shown.flatMap((line) => problemsOf(line, cited))
   const rows = new Map<string, Row>()
   for (const { ids, behaviours, text } of shown) {
     for (const id of ids) {
@@ -94,35 +77,29 @@ interface Line {
 }
 
 /** Every row of the table; those of no scenario have no ids and are still looked at. */
-function tableOf(behaviour: string, written: readonly string[]): readonly Line[] {
-  const at = behaviour.indexOf(TABLE)
-  if (at < 0) throw new Error(`docs/behavior.md has no heading "${TABLE}"`)
-  const lines = behaviour.slice(at).split('\n')
-  return lines.flatMap((line) => {
+function tableOf(inventory: string, cited: readonly string[]): readonly Line[] {
+  return inventory.split('\n').flatMap((line) => {
     const [, first = '', ...rest] = line.split('|')
     if (!line.startsWith('|') || rest.length === 0 || /^\s*(id|-+)\s*$/.test(first)) return []
     const text = rest.join('|')
-    return [{ ids: first.match(SCENARIO) ?? [], behaviours: behavioursIn(text, written), text }]
+    return [{ ids: first.match(SCENARIO) ?? [], behaviours: behavioursIn(text, cited), text }]
   })
 }
 
 /** The behaviours that a text names, with those between the ends of a range. */
-function behavioursIn(text: string, written: readonly string[]): readonly string[] {
+function behavioursIn(text: string, cited: readonly string[]): readonly string[] {
   const found: string[] = []
   const whole = text.replace(RANGE, (range, prefix: string, from: string, to: string) => {
-    const between = written.filter((id) => id.startsWith(prefix) && isBetween(numberOf(id), Number(from), Number(to)))
-    return [range, ...between].join(', ')
+    const between = cited.filter((id) => id.startsWith(prefix) && isBetween(numberOf(id), Number(from), Number(to)))
+    return [range, ...between.toSorted((a, b) => numberOf(a) - numberOf(b))].join(', ')
   })
   for (const [id] of whole.matchAll(BEHAVIOUR)) if (!found.includes(id)) found.push(id)
   return found
 }
 
-function problemsOf(line: Line, written: readonly string[], cited: ReadonlySet<string>): readonly string[] {
+function problemsOf(line: Line, cited: ReadonlySet<string>): readonly string[] {
   const what = line.ids.join(', ') || 'a row'
-  return line.behaviours.flatMap((id) => {
-    if (!written.includes(id)) return [`${what} names ${id}, which docs/behavior.md does not hold`]
-    return line.ids.length > 0 && !cited.has(id) ? [`${what} names ${id}, which no test's name cites`] : []
-  })
+  return line.behaviours.filter((id) => !cited.has(id)).map((id) => `${what} names ${id}, which no test's name cites`)
 }
 
 /** Tests that name the scenario, then those of its behaviours that name no other scenario instead. */
@@ -132,25 +109,6 @@ function testsOf(id: string, behaviours: readonly string[], names: readonly Name
     ({ ids }) => behaviours.some((one) => ids.includes(one)) && !ids.some((one) => one.startsWith('AC-')),
   )
   return [...direct, ...byBehaviour]
-}
-
-/** The names of tests in a file: texts that begin with what they cite. Parts that are computed are shown as dots. */
-function namesIn({ path, text }: { readonly path: string; readonly text: string }): readonly Named[] {
-  const found: Named[] = []
-  walk(parse(path, text).program, (node) => {
-    const name = textOf(node)
-    if (name === null || !NAME.test(name)) return
-    const ids = [...new Set([...(name.match(BEHAVIOUR) ?? []), ...(name.match(SCENARIO) ?? [])])]
-    found.push({ path, name, ids })
-  })
-  return found
-}
-
-function textOf(node: Node): string | null {
-  if (node.type === 'Literal' && typeof node['value'] === 'string') return node['value']
-  if (node.type !== 'TemplateLiteral') return null
-  const quasis = node['quasis'] as readonly { readonly value: { readonly cooked: string } }[]
-  return quasis.map(({ value }) => value.cooked).join('…')
 }
 
 function pageOf(rows: readonly Row[], open: Readonly<Record<string, string>>): string {
@@ -168,7 +126,7 @@ function pageOf(rows: readonly Row[], open: Readonly<Record<string, string>>): s
   return `# Scenarios
 
 Which tests show which acceptance scenario of the behaviour inventory. Generated: \`npm run build:all && node .build/scripts/scenarios.js\`
-writes it from the table at the end of [behavior.md](behavior.md), the names of the tests and the sentences of \`scripts/scenarios.json\`.
+writes it from the table of [inventory.md](inventory.md), the names of the tests and the sentences of \`scripts/scenarios.json\`.
 \`test/scenarios.test.ts\` fails when it is out of date.
 
 ${done} of ${rows.length} are shown in full. The others say what is open.
@@ -191,19 +149,6 @@ function safe(text: string): string {
   return text.replace(/[|<*[\]]|__/g, (sign) => `\\${sign}`).replaceAll('\n', ' ')
 }
 
-function numberOf(id: string): number {
-  return Number(/\d+$/.exec(id)?.[0])
-}
-
 function isBetween(n: number, from: number, to: number): boolean {
   return n >= from && n <= to
-}
-
-function filesBelow(root: string, folder: string): readonly string[] {
-  return readdirSync(join(root, folder), { withFileTypes: true })
-    .flatMap((entry) => {
-      const path = posix.join(folder, entry.name)
-      return entry.isDirectory() ? filesBelow(root, path) : [path]
-    })
-    .toSorted()
 }

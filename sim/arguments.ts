@@ -22,6 +22,13 @@ export function wholeNumber(text: string, name: string, least = 0): number {
   return refuse(`--${name} must be a whole number of at least ${least}, not "${text}". Use for example: --${name} 100`)
 }
 
+/** Each N-th of them, from the K-th, for `--share K/N`; all of them without it. */
+export function shareOf<T>(all: readonly T[], text = '1/1'): readonly T[] {
+  const [, part = 0, parts = 0] = (/^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? []).map(Number)
+  if (part < 1 || part > parts) return refuse(`--share must be a part of a number of parts, as 2/3, not "${text}".`)
+  return all.filter((_, i) => i % parts === part - 1)
+}
+
 export function refuse(text: string): never {
   console.error(text)
   process.exit(2)

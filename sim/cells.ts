@@ -17,7 +17,7 @@ import { canonicalJson } from '../src/tools/core/canonical-json.ts'
 import type { Cast } from './cast.ts'
 import { NEVER } from './idle-harness.ts'
 import type { Oracle } from './oracle.ts'
-import type { People, Stage } from './people.ts'
+import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
 
@@ -43,14 +43,12 @@ export class Cells {
   readonly tally = { calls: 0, ended: 0, diverged: 0 }
   busy = 0
   readonly #stage: Stage
-  readonly #say: People['say']
   readonly #oracle: Oracle
   readonly #drifts: boolean
   #start: StartRunner | null = null
 
-  constructor(stage: Stage, { seed, say, oracle }: { seed: number; say: People['say']; oracle: Oracle }) {
+  constructor(stage: Stage, seed: number, oracle: Oracle) {
     this.#stage = stage
-    this.#say = say
     this.#oracle = oracle
     this.#drifts = new Chance(seed ^ 0x1d71).yes(0.5)
   }
@@ -70,12 +68,12 @@ export class Cells {
   }
 
   async play(): Promise<void> {
-    const { store, scheduler } = this.#stage
+    const { store, actor } = this.#stage
     this.busy += 1
     const created = { type: 'session.created', agent: SCRIPT, planner: SCRIPT } as const
-    await store.commit([ownerWrite(SESSION, EMPTY, [created], { now: scheduler.now(), epoch: 0 })])
+    await store.commit([ownerWrite(SESSION, EMPTY, [created], { now: actor.now(), epoch: 0 })])
     const parts = [{ type: 'text', text: PROGRAM }] as const
-    await this.#say(SESSION, { type: 'user.message', id: 'begin', parts, when: 'next' })
+    await this.#stage.say(SESSION, { type: 'user.message', id: 'begin', parts, when: 'next' })
     this.busy -= 1
   }
 

@@ -41,9 +41,9 @@ export class Deliveries {
   /** The effect of the notices, by their keys. */
   readonly #effects = new Set<string>()
 
-  constructor(stage: Stage, seed: number) {
+  constructor(stage: Stage) {
     this.#stage = stage
-    this.#chance = new Chance(Math.imul(seed, 11) + 7)
+    this.#chance = stage.actor.chance
   }
 
   /** The graph of the source in this process, which takes deliveries in from now on. */
@@ -81,15 +81,15 @@ export class Deliveries {
   }
 
   async #event(key: string): Promise<void> {
-    const { scheduler } = this.#stage
+    const { actor } = this.#stage
     this.busy += 1
-    await scheduler.sleep(this.#chance.between(10, COMES_MS))
+    await actor.sleep(this.#chance.between(10, COMES_MS))
     await Promise.all([this.#deliver(key, 0), this.#deliver(key, 1)])
     this.busy -= 1
   }
 
   async #deliver(key: string, side: number): Promise<void> {
-    const { scheduler, over } = this.#stage
+    const { actor, over } = this.#stage
     while (!over()) {
       const alive = this.#desks.filter(({ process }) => process.alive)
       if (alive.length > 0) {
@@ -99,12 +99,12 @@ export class Deliveries {
         const envelope = { source: SOURCE, label: 'mail', payload, dedupeKey: key }
         const answer = await Promise.race([
           harness.trigger(envelope).catch((error: unknown) => this.#refused(error)),
-          scheduler.sleep(PATIENCE_MS).then(() => 'no answer' as const),
+          actor.sleep(PATIENCE_MS).then(() => 'no answer' as const),
         ])
         if (answer === 'no answer') this.tally.unanswered += 1
         else if (answer !== null) return this.#accepted(key, answer.sessionId, answer.duplicate)
       }
-      await scheduler.sleep(this.#chance.between(5, 40))
+      await actor.sleep(this.#chance.between(5, 40))
     }
   }
 

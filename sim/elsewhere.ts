@@ -18,20 +18,18 @@ export class Elsewhere {
   /** How many are still held, or about to be. */
   busy = 0
   readonly #stage: Stage
-  readonly #say: (session: string, event: InboxBody) => Promise<void>
 
-  constructor(stage: Stage, say: (session: string, event: InboxBody) => Promise<void>) {
+  constructor(stage: Stage) {
     this.#stage = stage
-    this.#say = say
   }
 
   async traveller(): Promise<void> {
-    const { scheduler, over } = this.#stage
-    const { chance } = scheduler
+    const { actor, over } = this.#stage
+    const { chance } = actor
     if (chance.yes(0.4)) return
     this.busy += 1
-    for (let n = 0; n < COPIES_MAX && !over() && scheduler.elapsed() < UNTIL_MS; ) {
-      await scheduler.sleep(chance.between(5, 40))
+    for (let n = 0; n < COPIES_MAX && !over() && actor.elapsed() < UNTIL_MS; ) {
+      await actor.sleep(chance.between(5, 40))
       const found = this.#open()
       if (found === null) continue
       n += 1
@@ -54,13 +52,13 @@ export class Elsewhere {
     const ready = found.filter(([, { fold: state }]) =>
       state.run?.turn?.open.some((call) => call.state.type === 'ready'),
     )
-    const [id] = this.#stage.scheduler.chance.pick(ready.length > 0 ? ready : found) ?? []
+    const [id] = this.#stage.actor.chance.pick(ready.length > 0 ? ready : found) ?? []
     return id ?? null
   }
 
   async #import(from: string, id: string): Promise<void> {
-    const { store, scheduler } = this.#stage
-    const { chance } = scheduler
+    const { store, actor } = this.#stage
+    const { chance } = actor
     try {
       const value = await exportSession(store, from)
       const forges = chance.yes(0.5)
@@ -72,22 +70,22 @@ export class Elsewhere {
       if (error instanceof Fault && error.code === 'invalid_input') return
       throw error
     }
-    await scheduler.sleep(chance.between(0, 120))
-    if (chance.yes(0.5)) await this.#say(id, messageOf(`to-${id}`))
-    await scheduler.sleep(chance.between(0, 200))
-    await this.#say(id, { type: 'user.interrupt', id: `let-${id}`, mode: chance.yes(0.8) ? 'resume' : 'stop' })
+    await actor.sleep(chance.between(0, 120))
+    if (chance.yes(0.5)) await this.#stage.say(id, messageOf(`to-${id}`))
+    await actor.sleep(chance.between(0, 200))
+    await this.#stage.say(id, { type: 'user.interrupt', id: `let-${id}`, mode: chance.yes(0.8) ? 'resume' : 'stop' })
     this.tally.let += 1
   }
 
   async #fork(from: string, id: string): Promise<void> {
-    const { store, invariants, scheduler } = this.#stage
+    const { store, invariants, actor } = this.#stage
     const { fold: state } = invariants.sessions().get(from) ?? {}
     if (!state) return
     const { agent, seq } = state
     const taken = await findForkPoint(store, from, seq)
     const fork = { session: from, seq: taken.seq }
     const bodies: readonly OwnerBody[] = [{ type: 'session.created', agent, planner: 'model', fork }, ...taken.events]
-    await store.commit([ownerWrite(id, EMPTY, bodies, { now: scheduler.now(), epoch: 0 })])
+    await store.commit([ownerWrite(id, EMPTY, bodies, { now: actor.now(), epoch: 0 })])
     this.tally.forks += 1
   }
 }

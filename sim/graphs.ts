@@ -1,6 +1,5 @@
 // The graphs of the simulation: in a part of the seeds one more root session is driven by one of them. Their agents are played by the
 // simulated model, and die, stall and run out of money like all others. What must hold of them is in flows.ts.
-import type { InboxBody } from '../src/kernel/event.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
 import { append } from '../src/graphs/channel.ts'
@@ -102,23 +101,21 @@ export class Director {
   busy = 0
   readonly #stage: Stage
   readonly #kind: Kind
-  readonly #say: (session: string, event: InboxBody) => Promise<void>
 
-  constructor(stage: Stage, kind: Kind, say: (session: string, event: InboxBody) => Promise<void>) {
+  constructor(stage: Stage, kind: Kind) {
     this.#stage = stage
     this.#kind = kind
-    this.#say = say
   }
 
   async play(): Promise<void> {
-    const { store, scheduler, over } = this.#stage
-    const { chance } = scheduler
+    const { store, actor, over } = this.#stage
+    const { chance } = actor
     this.busy += 1
     const created = { type: 'session.created', agent: this.#kind, planner: `graph:${this.#kind}` } as const
-    await store.commit([ownerWrite(GRAPHED, EMPTY, [created], { now: scheduler.now(), epoch: 0 })])
+    await store.commit([ownerWrite(GRAPHED, EMPTY, [created], { now: actor.now(), epoch: 0 })])
     await this.#tell(0, 'Begin.')
-    for (let n = 1; n < WORDS && !over() && scheduler.elapsed() < UNTIL_MS; ) {
-      await scheduler.sleep(chance.between(1, LOOK_MS))
+    for (let n = 1; n < WORDS && !over() && actor.elapsed() < UNTIL_MS; ) {
+      await actor.sleep(chance.between(1, LOOK_MS))
       const { run = null, last = null } = this.#stage.invariants.sessions().get(GRAPHED)?.fold ?? {}
       if (run === null && last !== null) {
         const again = last.type !== 'completed' && chance.yes(0.85)
@@ -132,14 +129,14 @@ export class Director {
 
   async #tell(n: number, text: string): Promise<void> {
     const parts = [{ type: 'text', text }] as const
-    await this.#say(GRAPHED, { type: 'user.message', id: `g${n}`, parts, when: 'next' })
+    await this.#stage.say(GRAPHED, { type: 'user.message', id: `g${n}`, parts, when: 'next' })
   }
 
   async #stop(n: number): Promise<void> {
-    const mode = this.#stage.scheduler.chance.yes(0.7) ? 'stop' : 'pause'
-    await this.#say(GRAPHED, { type: 'user.interrupt', id: `gi${n}`, mode })
+    const mode = this.#stage.actor.chance.yes(0.7) ? 'stop' : 'pause'
+    await this.#stage.say(GRAPHED, { type: 'user.interrupt', id: `gi${n}`, mode })
     if (mode === 'stop') return
-    await this.#stage.scheduler.sleep(this.#stage.scheduler.chance.between(0, 200))
-    await this.#say(GRAPHED, { type: 'user.interrupt', id: `go${n}`, mode: 'resume' })
+    await this.#stage.actor.sleep(this.#stage.actor.chance.between(0, 200))
+    await this.#stage.say(GRAPHED, { type: 'user.interrupt', id: `go${n}`, mode: 'resume' })
   }
 }

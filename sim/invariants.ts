@@ -27,6 +27,7 @@ import {
   fresh,
   imported,
   isEarly,
+  isForChild,
   type Leases,
   record,
   reviewed,
@@ -79,6 +80,8 @@ export class Invariants {
   readonly #hash = createHash('sha256')
   #digest: string | null = null
   #open: Watched | null = null
+  /** Those that wait for the next commit. */
+  readonly #looking: (() => void)[] = []
 
   constructor(oracle: Oracle, cast: Cast) {
     this.#oracle = oracle
@@ -89,6 +92,8 @@ export class Invariants {
     this.verdicts = new Verdicts({ cast, leases: this.leases, sessions: this.#sessions, oracle, complain })
   }
 
+  /** The sessions with a call that is asked about, or that somebody outside must answer. */
+  readonly asking = new Set<string>()
   /** The runs of roots that settled here, in order. */
   readonly ended = new Map<string, readonly { readonly seq: number; readonly outcome: Outcome['type'] }[]>()
 
@@ -131,6 +136,8 @@ export class Invariants {
       if (arrives) this.#restore(session, known, JSON.parse(body) as Event)
       else this.#check(session, known, JSON.parse(body) as Event)
     }
+    if (waitingIn(known.fold)) this.asking.add(session)
+    else this.asking.delete(session)
   }
 
   /** Events from another store are not checked here: they were checked there, or never happened. */
@@ -154,6 +161,12 @@ export class Invariants {
   committed(): void {
     if (this.#digest !== null) return
     this.violations.push(...this.#families.committed(this.#sessions), ...this.money.committed())
+    for (const look of this.#looking.splice(0)) look()
+  }
+
+  /** Resolves after the next commit. */
+  nextCommit(): Promise<void> {
+    return new Promise((resolve) => void this.#looking.push(resolve))
   }
 
   /** Everything must have come to rest: nothing open, nothing waiting, nothing owed. */
@@ -407,6 +420,17 @@ export class Invariants {
       fail('I32 a call that was handed out has a result nobody gave')
     if (call.handed > 0 && e.status === 'aborted' && call.answer > 0) fail('I33 an answer that came is dropped')
   }
+}
+
+/** Questions first: a call that is asked about again may wait beside one that was handed out before. */
+export function waitingIn({
+  run,
+}: Watched['fold']): NonNullable<NonNullable<typeof run>['turn']>['open'][number] | undefined {
+  const open = run?.turn?.open ?? []
+  return (
+    open.find(({ state }) => state.type === 'asked') ??
+    open.find(({ state, proposal }) => state.type === 'outside' && !isForChild(proposal))
+  )
 }
 
 function isSettled({ fold, broken }: Watched, now: number): boolean {

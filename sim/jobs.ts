@@ -11,7 +11,7 @@ import type { Agent } from '../src/runtime/state/agent.ts'
 import { textOf } from '../src/view/shown-text.ts'
 import type { Cast } from './cast.ts'
 import { buildIdleHarness, NEVER } from './idle-harness.ts'
-import type { People, Stage } from './people.ts'
+import type { Stage } from './people.ts'
 import type { SimProcess, Walls } from './process.ts'
 import { Chance } from './scheduler.ts'
 // A harness loads these when they are first needed.
@@ -50,61 +50,58 @@ export class Jobs {
   readonly tally = { begun: 0, leftOut: 0, replaced: 0 }
   busy = 0
   readonly #stage: Stage
-  readonly #say: People['say']
-  readonly #chance: Chance
   readonly #walls: Walls
 
-  constructor(stage: Stage, { seed, walls, say }: { seed: number; walls: Walls; say: People['say'] }) {
+  constructor(stage: Stage, walls: Walls) {
     this.#stage = stage
-    this.#say = say
     this.#walls = walls
-    this.#chance = new Chance(Math.imul(seed, 13) + 5)
   }
 
   /** The planner of the jobs in this process. Its harness drives nothing: the worker does. */
   agentIn(process: SimProcess): (name: string) => Agent | null {
     const { store, clock } = process
     const subagents = { [AGENT]: { description: 'works', model: NEVER } }
-    const sessions = buildIdleHarness(process, this.#chance, { subagents })
+    const sessions = buildIdleHarness(process, this.#stage.actor.chance, { subagents })
     const agent = cronPlanner()[AS_AGENT]({ store, clock, sessions })
     return (name) => (name === CRON ? agent : null)
   }
 
   async play(): Promise<void> {
-    const { scheduler, store } = this.#stage
+    const { actor, store } = this.#stage
     this.busy += 1
     const created = { type: 'session.created', agent: CRON, planner: CRON } as const
     for (const rules of JOBS) {
-      await store.commit([ownerWrite(idOf(rules), EMPTY, [created], { now: scheduler.now(), epoch: 0 })])
+      await store.commit([ownerWrite(idOf(rules), EMPTY, [created], { now: actor.now(), epoch: 0 })])
       const job = { ...rules, line: '* * * * *', agent: AGENT, input: 'Work.' }
       await this.#tell(rules, 'set', { action: 'set', job, on: true })
     }
-    for (let minutes = 0; scheduler.elapsed() < HURRY_MS; ) {
-      await scheduler.sleep(this.#chance.between(30, 160))
-      minutes += this.#chance.pick([1, 1, 1, 3])
+    const { chance } = actor
+    for (let minutes = 0; actor.elapsed() < HURRY_MS; ) {
+      await actor.sleep(chance.between(30, 160))
+      minutes += chance.pick([1, 1, 1, 3])
       this.#walls.set(minutes * MINUTE_MS)
     }
-    await scheduler.sleep(CALM_MS)
+    await actor.sleep(CALM_MS)
     for (const rules of JOBS) await this.#end(rules)
     this.busy -= 1
   }
 
   /** What still waits is dropped with a reason. A stop drops the wakes of the session. */
   async #end(rules: (typeof JOBS)[number]): Promise<void> {
-    const { scheduler, over, invariants } = this.#stage
+    const { actor, over, invariants } = this.#stage
     const rests = (): boolean => {
       const { run, inputs } = invariants.sessions().get(idOf(rules))?.fold ?? EMPTY
       return run === null && inputs.length === 0
     }
     await this.#tell(rules, 'off', { action: 'off' })
-    while (!rests() && !over()) await scheduler.sleep(LOOK_MS)
-    await this.#say(idOf(rules), { type: 'user.interrupt', id: 'end', mode: 'stop' })
+    while (!rests() && !over()) await actor.sleep(LOOK_MS)
+    await this.#stage.say(idOf(rules), { type: 'user.interrupt', id: 'end', mode: 'stop' })
   }
 
   async #tell(rules: (typeof JOBS)[number], id: string, cron: object): Promise<void> {
     const parts = [{ type: 'text', text: JSON.stringify({ id, cron }) }] as const
     const event: InboxBody = { type: 'user.message', id, parts, when: 'next' }
-    await this.#say(idOf(rules), event)
+    await this.#stage.say(idOf(rules), event)
   }
 
   /** Looks at each new session of a run before it is on disk. */

@@ -1,4 +1,4 @@
-// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT]`.
+// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT] [--share 2/3]`.
 // `--store sqlite` or `postgres` runs the seeds on that store, with real files and a real server that it starts itself.
 // `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
 import { fork } from 'node:child_process'
@@ -19,6 +19,7 @@ const { values } = argumentsOf('sim', {
     step: { type: 'string', default: '1' },
     planted: { type: 'boolean', default: false },
     only: { type: 'string' },
+    share: { type: 'string' },
     lines: { type: 'boolean', default: false },
     bail: { type: 'boolean', default: false },
     store: { type: 'string', default: 'memory' },
@@ -33,7 +34,7 @@ const STUCK_MS = 300_000
 const on = values.store === 'memory' ? [] : ['--store', values.store]
 const make = await storeOf(values.store)
 
-if (values.planted) process.exitCode = (await planted(values.only)) ? 0 : 1
+if (values.planted) process.exitCode = (await planted(values.only, values.share)) ? 0 : 1
 else if (values.seed !== undefined) await replay(wholeNumber(values.seed, 'seed'))
 else if (values.lines) await share(wholeNumber(values.step, 'step', 1))
 else await all()
@@ -88,12 +89,12 @@ async function all(): Promise<void> {
 /** One core's share, as lines of JSON: here `--seeds` is the seed after the last. */
 async function share(step: number): Promise<void> {
   for (let seed = first; seed < seeds; seed += step) {
-    process.stdout.write(`${JSON.stringify(await simulate(seed, undefined, make))}\n`)
+    process.stdout.write(`${JSON.stringify(await simulate(seed, { make }))}\n`)
   }
 }
 
 async function replay(seed: number): Promise<void> {
-  const report = await simulate(seed, undefined, make)
+  const report = await simulate(seed, { make })
   console.log(JSON.stringify(report, null, 2))
   if (report.violations.length > 0) process.exitCode = 1
 }

@@ -36,10 +36,10 @@ export class Members {
   }
 
   async play(): Promise<void> {
-    const { store, scheduler } = this.#stage
+    const { store, actor } = this.#stage
     this.busy += 1
     const created = { type: 'session.created', agent: BOARD, planner: BOARD } as const
-    await store.commit([ownerWrite(BOARD, EMPTY, [created], { now: scheduler.now(), epoch: 0 })])
+    await store.commit([ownerWrite(BOARD, EMPTY, [created], { now: actor.now(), epoch: 0 })])
     const members = NAMES.map((name) => ({ name, role: 'worker', session: name }) as const)
     await this.#asked(() =>
       this.#board.say({ action: 'open', by: 'host', members, cards: CARDS, attemptsMax: ATTEMPTS_MAX }, 'open'),
@@ -49,8 +49,8 @@ export class Members {
   }
 
   async #member(name: string): Promise<void> {
-    const { scheduler, over } = this.#stage
-    const { chance } = scheduler
+    const { actor, over } = this.#stage
+    const { chance } = actor
     for (let n = 0; !over(); n++) {
       const { cards } = await this.#board.read()
       if (cards.every(({ status }) => status === 'done')) return
@@ -60,7 +60,7 @@ export class Members {
       const key = `${name}.${n}`
       const outcome = await this.#asked(() => this.#board.claim(name, { key, ...(card === undefined ? {} : { card }) }))
       if (outcome.type !== 'Started') {
-        await scheduler.sleep(chance.between(1, LOOK_MS))
+        await actor.sleep(chance.between(1, LOOK_MS))
         continue
       }
       if (await this.#work(name, outcome.card.id, outcome.attempt, key)) return
@@ -69,8 +69,8 @@ export class Members {
 
   /** True: it died for good. */
   async #work(name: string, card: string, attempt: number, key: string): Promise<boolean> {
-    const { scheduler } = this.#stage
-    const { chance } = scheduler
+    const { actor } = this.#stage
+    const { chance } = actor
     this.tally.claims += 1
     const other = this.#working.get(card)
     if (other !== undefined && other !== name) this.violations.push(`W1 ${name} and ${other} work on ${card}`)
@@ -79,7 +79,7 @@ export class Members {
     if (starts !== attempt)
       this.violations.push(`W2 ${card} was started ${starts} times, and the board says ${attempt}`)
     this.#working.set(card, name)
-    await scheduler.sleep(chance.between(5, 120))
+    await actor.sleep(chance.between(5, 120))
     if (chance.yes(0.4)) return this.#die(name, card)
     this.#working.delete(card)
     try {
@@ -91,12 +91,12 @@ export class Members {
   }
 
   async #die(name: string, card: string): Promise<boolean> {
-    const { scheduler } = this.#stage
+    const { actor } = this.#stage
     this.tally.deaths += 1
     this.#working.delete(card)
     this.#dead.add(name)
-    if (name !== NAMES[0] && scheduler.chance.yes(0.4)) return true
-    await scheduler.sleep(scheduler.chance.between(5, 150))
+    if (name !== NAMES[0] && actor.chance.yes(0.4)) return true
+    await actor.sleep(actor.chance.between(5, 150))
     this.#dead.delete(name)
     return false
   }
@@ -109,14 +109,14 @@ export class Members {
       } catch (error) {
         const again = error instanceof Fault && (error.code === 'session_busy' || error.code === 'disk_full')
         if (!again || this.#stage.over()) throw error
-        await this.#stage.scheduler.sleep(LOOK_MS)
+        await this.#stage.actor.sleep(LOOK_MS)
       }
     }
   }
 
   /** The verbs that a board needs, over the simulated store: between a look and the word that follows it, time passes. */
   #sessions(): BoardSessions {
-    const { store, scheduler } = this.#stage
+    const { store, actor } = this.#stage
     const card = async (id: string) => {
       if (id === BOARD) {
         const { fold } = this.#stage.invariants.sessions().get(id) ?? {}
@@ -130,9 +130,9 @@ export class Members {
       status: async () => ({ card: await card(id) }),
       events: ({ after = 0, limit }: { readonly after?: number; readonly limit?: number }) =>
         store.read(id, after, limit),
-      run: () => scheduler.sleep(LOOK_MS),
+      run: () => actor.sleep(LOOK_MS),
       send: async (text: string, { id: key }: { id: string }) => {
-        await scheduler.sleep(scheduler.chance.between(0, 2 * LOOK_MS))
+        await actor.sleep(actor.chance.between(0, 2 * LOOK_MS))
         const parts = [{ type: 'text', text }] as const
         const event: InboxBody = { type: 'user.message', id: key, parts, when: 'next' }
         const [receipt] = await store.commit([{ session: id, lane: 'inbox', events: [event] }])

@@ -1,8 +1,7 @@
 // A simulated network between a process and its store: it loses answers, is cut for a while, delivers requests late, and silences
 // listeners without an error. The store behind it never fails.
 import { Fault } from '../src/kernel/failure.ts'
-import type { Scheduler } from './scheduler.ts'
-import { Chance } from './scheduler.ts'
+import { type Actor, Chance } from './scheduler.ts'
 
 export type NetworkFaults = {
   /** It was done, and the one who asked hears that the store is busy. */
@@ -39,18 +38,18 @@ const NEWS_MS_MAX = 1_000
 
 export type NetworkTally = { lostAnswers: number; darkened: number; latePackets: number; deafened: number }
 
-/** The network of one process. Its chances are its own. */
+/** The network of one process. It is an actor of its own. */
 export class Network {
-  readonly #scheduler: Scheduler
+  readonly #actor: Actor
   readonly #chance: Chance
   readonly #faults: () => NetworkFaults | null
   readonly #tally: NetworkTally
   #darkUntil = 0
   #deafUntil = 0
 
-  constructor(scheduler: Scheduler, seed: number, faults: () => NetworkFaults | null, tally: NetworkTally) {
-    this.#scheduler = scheduler
-    this.#chance = new Chance(seed)
+  constructor(actor: Actor, faults: () => NetworkFaults | null, tally: NetworkTally) {
+    this.#actor = actor
+    this.#chance = actor.chance
     this.#faults = faults
     this.#tally = tally
   }
@@ -61,13 +60,13 @@ export class Network {
     if (!faults) return act()
     if (this.#chance.yes(faults.dark)) {
       this.#tally.darkened += 1
-      this.#darkUntil = this.#scheduler.now() + this.#chance.pick(DARK_MS)
+      this.#darkUntil = this.#actor.now() + this.#chance.pick(DARK_MS)
     }
-    if (this.#darkUntil > this.#scheduler.now()) {
-      const late = this.#darkUntil - this.#scheduler.now() + this.#chance.between(0, 30)
+    if (this.#darkUntil > this.#actor.now()) {
+      const late = this.#darkUntil - this.#actor.now() + this.#chance.between(0, 30)
       const arrives = this.#chance.yes(faults.late)
       // The request is carried out although its sender has given up, or has been killed.
-      if (arrives) this.#scheduler.timer(late, () => void this.#arrive(act))
+      if (arrives) this.#actor.timer(late, () => void this.#arrive(act))
       await sleep(Math.min(TIMEOUT_MS, late))
       throw new Fault('store_busy', 'The store does not answer.')
     }
@@ -79,8 +78,8 @@ export class Network {
 
   /** A lost read changes nothing in the store: the caller repeats it. */
   async read<T>(sleep: (ms: number) => Promise<void>, act: () => Promise<T>): Promise<T> {
-    if (this.#faults() && this.#darkUntil > this.#scheduler.now()) {
-      await sleep(Math.min(TIMEOUT_MS, this.#darkUntil - this.#scheduler.now()))
+    if (this.#faults() && this.#darkUntil > this.#actor.now()) {
+      await sleep(Math.min(TIMEOUT_MS, this.#darkUntil - this.#actor.now()))
       throw new Fault('store_busy', 'The store does not answer.')
     }
     return act()
@@ -91,9 +90,9 @@ export class Network {
     const faults = this.#faults()
     if (faults && this.#chance.yes(faults.deaf)) {
       this.#tally.deafened += 1
-      this.#deafUntil = this.#scheduler.now() + this.#chance.between(100, NEWS_MS_MAX)
+      this.#deafUntil = this.#actor.now() + this.#chance.between(100, NEWS_MS_MAX)
     }
-    return Math.max(delayMs, this.#deafUntil - this.#scheduler.now())
+    return Math.max(delayMs, this.#deafUntil - this.#actor.now())
   }
 
   async #arrive(act: () => Promise<unknown>): Promise<void> {

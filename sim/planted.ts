@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { shareOf } from './arguments.ts'
 import { FAULTS, type Planted } from './faults.ts'
 
 /** For a fault that is not seen at its own seed. */
@@ -11,10 +12,13 @@ const SEEDS = 600
 /** Of the clean copy, which also runs each later one at which a fault was seen. */
 const FIRST_SEEDS = 300
 
-/** True when the clean copy passes and every planted fault whose name holds `only` is caught. */
-export async function planted(only = ''): Promise<boolean> {
-  const faults = FAULTS.filter(({ name }) => name.includes(only))
-  if (faults.length === 0) throw new Error(`No planted fault has "${only}" in its name.`)
+/** True when the clean copy passes and every planted fault whose name holds `only` is caught, or every one of a share of them. */
+export async function planted(only = '', share?: string): Promise<boolean> {
+  const faults = shareOf(
+    FAULTS.filter(({ name }) => name.includes(only)),
+    share,
+  )
+  if (faults.length === 0) throw new Error(`No planted fault of this share has "${only}" in its name.`)
   const root = resolve('.build', 'planted')
   rmSync(root, { recursive: true, force: true })
   // A copy for each core, and each takes the next fault.

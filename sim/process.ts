@@ -7,7 +7,7 @@ import type { Claim, ProcessId, CompleteStore, Write } from '../src/ports/store.
 import type { Clock, Processes } from '../src/ports/system.ts'
 import type { Gate } from './gate.ts'
 import type { Network, NetworkTally } from './network.ts'
-import type { Chance, Scheduler } from './scheduler.ts'
+import type { Actor, Chance, Scheduler } from './scheduler.ts'
 
 export type Faults = {
   readonly crashBefore: number
@@ -50,7 +50,7 @@ const WRONG_MS = [10 * 365 * 24 * 3_600_000, 3_600_000, -3_600_000, 0] as const
  * differs from process to process is the clock that each measures by (`offsetMs`).
  */
 export class Walls implements Clock {
-  readonly #scheduler: Scheduler
+  readonly #actor: Actor
   readonly #isOver: () => boolean
   #setMs = 0
   #aheadMs = 0
@@ -58,19 +58,19 @@ export class Walls implements Clock {
   latest = 0
 
   /** When `isOver`, the clock is right again. */
-  constructor(scheduler: Scheduler, isOver: () => boolean) {
-    this.#scheduler = scheduler
+  constructor(actor: Actor, isOver: () => boolean) {
+    this.#actor = actor
     this.#isOver = isOver
   }
 
   now(): number {
-    const now = this.#scheduler.now() + (this.#isOver() ? 0 : this.#setMs + this.#aheadMs)
+    const now = this.#actor.now() + (this.#isOver() ? 0 : this.#setMs + this.#aheadMs)
     this.latest = Math.max(this.latest, now)
     return now
   }
 
   timer(ms: number, fire: () => void): () => void {
-    return this.#scheduler.timer(ms, fire)
+    return this.#actor.timer(ms, fire)
   }
 
   /** From now on it is so far ahead of the right time. */
@@ -130,6 +130,7 @@ export class SimProcess {
   /** Its commits that are under way, where a gate says which one is done now. */
   readonly #own = new Set<unknown>()
   readonly #shared: Shared
+  readonly actor: Actor
   /** How often it froze. */
   freezes = 0
   /** How often it found the disk full. */
@@ -147,12 +148,13 @@ export class SimProcess {
     this.processes = { self: () => (shared.tells ? this.#self : null), isGone: (other) => this.#judges(other) }
     this.place = /[13579]\./.test(name) ? 'another folder' : 'a folder'
     this.#shared = shared
+    this.actor = shared.scheduler.actor(`process ${name}`)
     this.clock = { now: () => shared.scheduler.now() + shared.offsetMs, timer: (ms, fire) => this.#timer(ms, fire) }
     this.store = this.#connect()
   }
 
   get chance(): Chance {
-    return this.#shared.scheduler.chance
+    return this.actor.chance
   }
 
   #judges(other: ProcessId): boolean {
@@ -181,22 +183,22 @@ export class SimProcess {
 
   /** Sleeps in virtual time; never returns if the process died, later if it froze. */
   async sleep(ms: number): Promise<void> {
-    await this.#shared.scheduler.sleep(ms)
-    while (this.alive && this.#frozenUntil > this.#shared.scheduler.now()) {
-      await this.#shared.scheduler.sleep(this.#frozenUntil - this.#shared.scheduler.now())
+    await this.actor.sleep(ms)
+    while (this.alive && this.#frozenUntil > this.actor.now()) {
+      await this.actor.sleep(this.#frozenUntil - this.actor.now())
     }
     if (!this.alive) await forever()
   }
 
   #timer(ms: number, fire: () => void): () => void {
-    const { scheduler } = this.#shared
+    const { actor } = this
     let cancel = (): void => {}
     const due = (): void => {
       if (!this.alive) return
-      if (this.#frozenUntil > scheduler.now()) cancel = scheduler.timer(this.#frozenUntil - scheduler.now(), due)
+      if (this.#frozenUntil > actor.now()) cancel = actor.timer(this.#frozenUntil - actor.now(), due)
       else fire()
     }
-    cancel = scheduler.timer(ms, due)
+    cancel = actor.timer(ms, due)
     return () => cancel()
   }
 
@@ -207,7 +209,7 @@ export class SimProcess {
     if (faults && this.chance.yes(faults.stall * stalls)) {
       this.#shared.tally.stalls += 1
       this.freezes += 1
-      this.#frozenUntil = this.#shared.scheduler.now() + this.chance.between(130, 400)
+      this.#frozenUntil = this.actor.now() + this.chance.between(130, 400)
     }
     if (faults && this.chance.yes(faults.clockSet)) {
       this.#shared.tally.clocksSet += 1
@@ -217,8 +219,8 @@ export class SimProcess {
   }
 
   #needsRoom(): void {
-    const { tally, disk, scheduler } = this.#shared
-    if (disk.fullUntil <= scheduler.now()) return
+    const { tally, disk } = this.#shared
+    if (disk.fullUntil <= this.actor.now()) return
     tally.diskFull += 1
     this.full += 1
     throw new Fault('disk_full', 'The disk is full. Free some space; the run goes on by itself.')
@@ -230,7 +232,7 @@ export class SimProcess {
   }
 
   async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<CompleteStore['commit']>>> {
-    const { store, tally, disk, scheduler } = this.#shared
+    const { store, tally, disk } = this.#shared
     // To freeze hurts most where money is about to be held beside the log: the session may have another worker by then.
     const beside = writes.some(({ lane, charges }) => lane === 'inbox' && charges?.some(({ type }) => type === 'hold'))
     await this.#hop(true, beside ? 40 : 1)
@@ -240,7 +242,7 @@ export class SimProcess {
       ({ lane, events }) => lane === 'owner' && events.some(({ type }) => type === 'run.settled'),
     )
     if (faults && !ends && this.chance.yes(faults.slow)) await this.sleep(this.chance.between(10, 60))
-    if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
+    if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = this.actor.now() + this.chance.between(20, 400)
     this.#needsRoom()
     const { network } = this.#shared
     const act = async (): Promise<Awaited<ReturnType<CompleteStore['commit']>>> => {
@@ -277,9 +279,27 @@ export class SimProcess {
     }
   }
 
+  /** What happened elsewhere is heard a moment later, and later still when the network says nothing. */
+  #hears(listener: () => void): void {
+    const delayMs = this.chance.between(0, 40)
+    this.#timer(this.#shared.network?.hears(delayMs) ?? delayMs, listener)
+  }
+
+  /** A hint that is under way is about all that happens until it comes. */
+  #hints(listener: () => void): () => void {
+    let isUnderWay = false
+    return () => {
+      if (isUnderWay || !this.alive) return
+      isUnderWay = true
+      this.#hears(() => {
+        isUnderWay = false
+        listener()
+      })
+    }
+  }
+
   #connect(): CompleteStore {
     const { store, walls, network, gate } = this.#shared
-    const hears = (delayMs: number): number => network?.hears(delayMs) ?? delayMs
     const far = async <T>(writes: boolean, act: () => Promise<T>): Promise<T> => {
       await this.#hop(writes)
       if (writes) this.#needsRoom()
@@ -301,15 +321,15 @@ export class SimProcess {
       snapshot: (session, upTo) => far(false, () => store.snapshot(session, upTo)),
       keep: (session, snapshots) => far(true, () => store.keep(session, snapshots)),
       page: (query) => store.page(query),
-      watch: (session, listener) =>
-        store.watch(session, (news) => {
-          if (!this.alive) return
+      watch: (session, listener) => {
+        const hint = this.#hints(() => listener(null))
+        return store.watch(session, (news) => {
           if (gate ? this.#own.has(gate.current) : this.committing) listener(news)
-          else this.#timer(hears(this.chance.between(0, 40)), () => listener(null))
-        }),
-      watchDue: (listener) => store.watchDue(() => this.#timer(hears(this.chance.between(0, 40)), listener)),
-      watchCards: (listener) =>
-        store.watchCards((id) => this.#timer(hears(this.chance.between(0, 40)), () => listener(id))),
+          else hint()
+        })
+      },
+      watchDue: (listener) => store.watchDue(this.#hints(listener)),
+      watchCards: (listener) => store.watchCards((id) => this.#hears(() => listener(id))),
       ...(take ? { take } : {}),
       claim: (session, worker, ttlMs, self) => far(true, () => store.claim(session, worker, ttlMs, self)),
       extend: (worker, ttlMs) => far(true, () => store.extend(worker, ttlMs)),

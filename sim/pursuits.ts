@@ -41,9 +41,9 @@ export class Pursuits {
   readonly #chance: Chance
   readonly #begun: Begun[] = []
 
-  constructor(stage: Stage, seed: number) {
+  constructor(stage: Stage) {
     this.#stage = stage
-    this.#chance = new Chance(Math.imul(seed, 13) + 5)
+    this.#chance = stage.actor.chance
   }
 
   /** The agents in this process. `host` is read when a lane works. */
@@ -77,9 +77,9 @@ export class Pursuits {
   }
 
   async #pursue(n: number, stops: boolean): Promise<void> {
-    const { scheduler, store } = this.#stage
+    const { actor, store } = this.#stage
     this.busy += 1
-    await scheduler.sleep(this.#chance.between(10, BEGIN_MS))
+    await actor.sleep(this.#chance.between(10, BEGIN_MS))
     const session = `poem.${n}`
     const fingerprint = `${n}`.repeat(24)
     const counts = { roundsMax: ROUNDS, limit: null, spentBefore: 0 }
@@ -97,7 +97,7 @@ export class Pursuits {
     ])
     this.#begun.push({ session, fingerprint, stops })
     if (stops) {
-      await scheduler.sleep(this.#chance.between(5, 700))
+      await actor.sleep(this.#chance.between(5, 700))
       const stop: InboxBody = { type: 'user.interrupt', id: 'stop', mode: 'stop' }
       await store.commit([{ session, lane: 'inbox', events: [stop] }])
     }

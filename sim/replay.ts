@@ -82,7 +82,9 @@ async function all(): Promise<void> {
 async function checked(seed: number): Promise<Checked> {
   const tally: Tally = { sessions: 0, events: 0, owner: 0, snapshots: 0, bytes: 0, cutShort: 0 }
   const found: string[] = []
-  const { violations } = await simulate(seed, async (store) => void found.push(...(await check(store, tally))))
+  const { violations } = await simulate(seed, {
+    look: async (store) => void found.push(...(await check(store, tally))),
+  })
   if (violations.length > 0) found.push(`the simulator itself: ${violations[0]}`)
   return { seed, found, tally }
 }

@@ -1,5 +1,5 @@
-// Virtual time and seeded chance: one seed decides every delay, fault, reply and click. No real clock. Where a
-// store does real I/O, time waits for it at a gate.
+// Virtual time and seeded chance: one seed decides every delay, fault, reply and click. Each actor draws from a chance of its own, so that
+// another actor moves nothing of what it does. No real clock. Where a store does real I/O, time waits for it at a gate.
 import type { Clock } from '../src/ports/system.ts'
 import type { Gate } from './gate.ts'
 
@@ -36,16 +36,51 @@ type Timer = { readonly at: number; readonly rank: number; readonly fire: () => 
 
 const START = 1_700_000_000_000
 
-/** Fires timers in the order of their time; which of several at the same time comes first is the seed's choice. */
-export class Scheduler implements Clock {
+/** One who acts in time: a process, a person, the store. */
+export class Actor implements Clock {
+  /** Follows from the seed and the actor's name alone. */
   readonly chance: Chance
+  readonly #scheduler: Scheduler
+
+  constructor(scheduler: Scheduler, chance: Chance) {
+    this.#scheduler = scheduler
+    this.chance = chance
+  }
+
+  now(): number {
+    return this.#scheduler.now()
+  }
+
+  elapsed(): number {
+    return this.#scheduler.elapsed()
+  }
+
+  timer(ms: number, fire: () => void): () => void {
+    return this.#scheduler.timer(ms, this.chance.fraction(), fire)
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.timer(ms, resolve)
+    })
+  }
+}
+
+/** Fires timers in the order of their time; which of several at the same time comes first is the choice of those who set them. */
+export class Scheduler {
+  readonly #seed: number
   #now = START
   readonly #heap: Timer[] = []
   readonly #gate: Gate | null
 
-  constructor(chance: Chance, gate: Gate | null = null) {
-    this.chance = chance
+  constructor(seed: number, gate: Gate | null = null) {
+    this.#seed = seed
     this.#gate = gate
+  }
+
+  /** Two actors must not have one name. */
+  actor(name: string): Actor {
+    return new Actor(this, new Chance(mixed(this.#seed, name)))
   }
 
   now(): number {
@@ -56,31 +91,28 @@ export class Scheduler implements Clock {
     return this.#now - START
   }
 
-  timer(ms: number, fire: () => void): () => void {
-    const timer: Timer = { at: this.#now + Math.max(0, ms), rank: this.chance.fraction(), fire, cancelled: false }
+  /** `rank`: which of the timers of one moment comes first. */
+  timer(ms: number, rank: number, fire: () => void): () => void {
+    const timer: Timer = { at: this.#now + Math.max(0, ms), rank, fire, cancelled: false }
     this.#push(timer)
     return () => {
       timer.cancelled = true
     }
   }
 
-  sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.timer(ms, resolve)
-    })
+  /** Lets everything that is ready happen. Then the time of the next timer, or null when there is none. */
+  async next(): Promise<number | null> {
+    await this.still()
+    while (this.#heap[0]?.cancelled) this.#pop()
+    return this.#heap[0]?.at ?? null
   }
 
-  /** Lets everything that is ready happen, then moves time to the next timer. False when there is none. */
-  async step(): Promise<boolean> {
-    await this.still()
-    for (;;) {
-      const timer = this.#pop()
-      if (!timer) return false
-      if (timer.cancelled) continue
-      this.#now = Math.max(this.#now, timer.at)
-      timer.fire()
-      return true
-    }
+  /** Moves time to the next timer. */
+  fire(): void {
+    const timer = this.#pop()
+    if (!timer) return
+    this.#now = Math.max(this.#now, timer.at)
+    timer.fire()
   }
 
   /** When everything that is ready has happened, and the store has nothing more to do. */
@@ -121,6 +153,15 @@ export class Scheduler implements Clock {
     heap[i] = last
     return top
   }
+}
+
+/** A seed for each name (FNV-1a, and then the last mixing of murmur3), so that near names have chances that are far from each other. */
+function mixed(seed: number, name: string): number {
+  let h = 0x811c9dc5 ^ seed
+  for (let i = 0; i < name.length; i++) h = Math.imul(h ^ name.charCodeAt(i), 0x01000193)
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
 }
 
 function before(a: Timer, b: Timer): boolean {

@@ -28,9 +28,10 @@ import { Deliveries, hasDeliveries } from './deliveries.ts'
 import { hasPursuits, Pursuits } from './pursuits.ts'
 import { Oracle } from './oracle.ts'
 import { hasListeners, Listeners } from './listeners.ts'
-import { People } from './people.ts'
+import { Approver } from './approver.ts'
+import { People, type Stage } from './people.ts'
 import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
-import { Chance, Scheduler } from './scheduler.ts'
+import { type Actor, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/runtime/redact/redactor.ts'
 import { Network, NETWORK_FAULTS, type NetworkFaults, type World, worldOf } from './network.ts'
@@ -57,6 +58,8 @@ import '../src/queues/queue-work.ts'
 import '../src/tools/core/compile-schema.ts'
 
 const FAULTY_MS = 1_500
+/** How often it is asked whether all is at rest. */
+const LOOK_MS = 10
 /** After the faults: a worker whose clock was set looks again within a minute (due-loop.ts), and then there is work to do. */
 const PATIENCE_MS = FAULTY_MS + 60_000 + 5_000
 /** After an outage a request that fails is repeated only after half a minute, and some fail several times in a row. */
@@ -117,17 +120,21 @@ export type Report = {
   readonly world: World & { readonly skewed: number }
 }
 
-/** `look` sees the store when all is at rest. `make`: another store than that in memory. */
-export async function simulate(
-  seed: number,
-  look: (store: CompleteStore) => Promise<void> = async () => {},
-  make: MakeStore | null = null,
-): Promise<Report> {
-  const stage = new Simulation(seed, make)
-  await stage.play()
-  await look(stage.store)
-  await stage.end()
-  return stage.report()
+export type Around = {
+  /** Sees the store when all is at rest. */
+  readonly look?: (store: CompleteStore) => Promise<void>
+  /** Another store than that in memory. */
+  readonly make?: MakeStore | null
+  /** One actor more. */
+  readonly beside?: (stage: Stage) => Promise<void>
+}
+
+export async function simulate(seed: number, { look, make = null, beside }: Around = {}): Promise<Report> {
+  const simulation = new Simulation(seed, make)
+  await simulation.play(beside)
+  await look?.(simulation.store)
+  await simulation.end()
+  return simulation.report()
 }
 
 /** How long answers that are cut, and an outage, hold all up. After a long one a wait is as long as the provider asked, or a part of it. */
@@ -170,6 +177,7 @@ class Simulation {
   readonly #running: Running = new Map()
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
+  readonly #approver: Approver
   readonly #elsewhere: Elsewhere
   readonly #members: Members | null
   readonly #director: Director | null
@@ -190,49 +198,45 @@ class Simulation {
   constructor(seed: number, make: MakeStore | null) {
     this.#seed = seed
     this.#gate = make && new Gate()
-    this.#scheduler = new Scheduler(new Chance(seed), this.#gate)
-    const { chance } = this.#scheduler
+    this.#scheduler = new Scheduler(seed, this.#gate)
+    const { chance } = this.#scheduler.actor('cast')
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
     this.#cast = withLongOutage(seed, withStrictHooks(seed, drawCast(chance, this.#sessions)))
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
-    this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
+    this.#walls = new Walls(this.#scheduler.actor('store'), () => this.#scheduler.elapsed() >= FAULTY_MS)
     const made = make?.(this.#walls, seed) ?? { store: memory({ clock: this.#walls }), end: async () => {} }
     this.#throwAway = made.end
     this.#world = worldOf(seed)
     const observed = this.#observed(this.#world.takes ? made.store : withoutTake(made.store))
     this.#store = this.#gate ? gated(observed, this.#gate) : observed
-    const over = (): boolean => this.#over
-    const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
-    const around = { scheduler, store, disk, invariants, over }
-    this.#people = new People(around)
-    this.#elsewhere = new Elsewhere(around, (session, event) => this.#people.say(session, event))
-    this.#members = hasBoard(seed) ? new Members(around) : null
+    const stageOf = (name: string): Stage => this.#stageOf(name)
+    this.#people = new People(stageOf)
+    this.#approver = new Approver(stageOf('approver'))
+    this.#elsewhere = new Elsewhere(stageOf('traveller'))
+    this.#members = hasBoard(seed) ? new Members(stageOf('members')) : null
     // A try that a clock put off which was an hour ahead is waited for, and no seed lasts that long.
     this.#listeners = hasListeners(seed) && !this.#cast.clocks ? new Listeners(this.#invariants) : null
     const graph = graphIn(seed)
-    this.#director = graph && new Director(around, graph, (session, event) => this.#people.say(session, event))
-    this.#schedules = hasHost(seed)
-      ? new Schedules(around, seed, (session, event) => this.#people.say(session, event))
-      : null
-    const say: People['say'] = (session, event) => this.#people.say(session, event)
-    this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(around, { seed, walls: this.#walls, say }) : null
-    this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(around, seed) : null
-    this.#cells = hasCells(seed, this.#cast) ? new Cells(around, { seed, say, oracle: this.#oracle }) : null
-    this.#pursuits = hasPursuits(seed, this.#cast) ? new Pursuits(around, seed) : null
+    this.#director = graph && new Director(stageOf('director'), graph)
+    this.#schedules = hasHost(seed) ? new Schedules(stageOf('host')) : null
+    this.#jobs = hasJobs(seed, this.#cast) ? new Jobs(stageOf('jobs'), this.#walls) : null
+    this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(stageOf('deliveries')) : null
+    this.#cells = hasCells(seed, this.#cast) ? new Cells(stageOf('cells'), seed, this.#oracle) : null
+    this.#pursuits = hasPursuits(seed, this.#cast) ? new Pursuits(stageOf('pursuits')) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
     if (outage) this.#oracle.outage = { from, until: from + outage.forMs, long: outage.long === true }
   }
 
-  async play(): Promise<void> {
+  async play(beside?: (stage: Stage) => Promise<void>): Promise<void> {
     await this.#cells?.load()
     await this.#store.open()
     for (const session of this.#sessions) await this.#create(session)
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
     for (const session of this.#sessions) this.#live(this.#people.user(session))
-    this.#live(this.#people.approver())
+    this.#live(this.#approver.play())
     this.#live(this.#people.meddler())
     this.#live(this.#people.overseer())
     this.#live(this.#people.caretaker())
@@ -244,15 +248,39 @@ class Simulation {
     if (this.#deliveries) this.#live(this.#deliveries.play())
     if (this.#cells) this.#live(this.#cells.play())
     if (this.#pursuits) this.#live(this.#pursuits.play())
-    while (await this.#scheduler.step()) {
-      if (this.#broken() || this.#rested()) break
-      if (this.#scheduler.elapsed() < PATIENCE_MS + outageMs(this.#cast)) continue
-      this.#errors.push(`L1 not settled: ${this.#invariants.settled(this.#scheduler.now()).join('; ')}`)
-      break
-    }
+    if (beside) this.#live(beside(this.#stageOf('beside')))
+    await this.#pass(PATIENCE_MS + outageMs(this.#cast))
     this.#over = true
     this.#invariants.close()
     if (!this.#broken()) await this.#audit()
+  }
+
+  /** Lets time pass until all is at rest, a rule is broken, or patience is at its end. */
+  async #pass(patienceMs: number): Promise<void> {
+    // Looked at each ten milliseconds, and not at each timer, so that an actor who only looks moves nothing.
+    const begun = this.#scheduler.now()
+    let looked = begun
+    for (let at = await this.#scheduler.next(); at !== null && !this.#broken(); at = await this.#scheduler.next()) {
+      const look = begun + (Math.ceil((at - begun) / LOOK_MS) - 1) * LOOK_MS
+      if (look > looked && look > begun + FAULTY_MS && this.#rested(look)) return
+      looked = Math.max(looked, look)
+      if (this.#scheduler.elapsed() >= patienceMs) {
+        this.#errors.push(`L1 not settled: ${this.#invariants.settled(this.#scheduler.now()).join('; ')}`)
+        return
+      }
+      this.#scheduler.fire()
+    }
+  }
+
+  #stageOf(name: string): Stage {
+    const around = {
+      actor: this.#scheduler.actor(name),
+      store: this.#store,
+      disk: this.#disk,
+      invariants: this.#invariants,
+      over: (): boolean => this.#over,
+    }
+    return { ...around, say: (session, event) => this.#people.say(around, session, event) }
   }
 
   get store(): CompleteStore {
@@ -310,9 +338,8 @@ class Simulation {
     return length + this.#invariants.violations.length + violations.length + heard + this.#errors.length > 0
   }
 
-  #rested(): boolean {
+  #rested(now: number): boolean {
     const quiet =
-      this.#scheduler.elapsed() > FAULTY_MS &&
       this.#people.busy +
         this.#elsewhere.busy +
         (this.#members?.busy ?? 0) +
@@ -322,8 +349,8 @@ class Simulation {
         (this.#deliveries?.busy ?? 0) +
         (this.#cells?.busy ?? 0) +
         (this.#pursuits?.busy ?? 0) ===
-        0
-    return quiet && this.#invariants.isSettled(this.#scheduler.now())
+      0
+    return quiet && this.#invariants.isSettled(now)
   }
 
   /** Sees every commit and every lease as they happen. */
@@ -376,7 +403,7 @@ class Simulation {
   }
 
   async #create(session: string): Promise<void> {
-    const { chance } = this.#scheduler
+    const { chance } = this.#scheduler.actor(`create ${session}`)
     const folder = folderIn(this.#seed)
     const created = { type: 'session.created', agent: session, planner: 'model' } as const
     const bodies: OwnerBody[] = [folder === undefined ? created : { ...created, folder }]
@@ -401,12 +428,10 @@ class Simulation {
   #boot(name: string, generation: number): void {
     const process = new SimProcess(
       `${name}.${generation}`,
-      this.#shared(name, generation, () => this.#later(name, generation)),
+      this.#shared(name, generation, ({ actor }) => this.#later(name, generation, actor)),
     )
-    const random = {
-      id: () => `${process.name}-${this.#scheduler.chance.between(0, 1e9)}`,
-      fraction: () => this.#scheduler.chance.fraction(),
-    }
+    const { chance } = process
+    const random = { id: () => `${process.name}-${chance.between(0, 1e9)}`, fraction: () => chance.fraction() }
     const lanes = this.#listeners?.agentsIn(process)
     const agents = simAgents(this.#cast, process, this.#oracle)
     const jobs = this.#jobs?.agentIn(process)
@@ -447,17 +472,17 @@ class Simulation {
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(services, { id: process.name, ...options, onError })
     worker.start()
-    if (this.#scheduler.chance.yes(0.15)) this.#live(this.#deploy(process, worker, name, generation))
+    if (chance.yes(0.15)) this.#live(this.#deploy(process, worker, name, generation))
   }
 
-  #shared(name: string, generation: number, crashed: () => void): Shared {
+  #shared(name: string, generation: number, crashed: (process: SimProcess) => void): Shared {
     const faults = (): Faults | null => (this.#scheduler.elapsed() < FAULTY_MS ? this.#faults : null)
     const onCrash = (process: SimProcess): void => {
       for (const [session, { fold: state }] of this.#invariants.sessions()) {
         const ours = this.#invariants.leases.get(session)?.worker === process.name
         if (ours && state.run?.turn?.open.some((call) => call.state.type === 'running')) this.#between = true
       }
-      crashed()
+      crashed(process)
     }
     const holder = (session: string): string | undefined => this.#invariants.leases.get(session)?.worker
     const onHold = ({ name }: SimProcess, sessions: readonly string[]): void => {
@@ -482,26 +507,26 @@ class Simulation {
 
   #networkOf(name: string, generation: number): Pick<Shared, 'network' | 'offsetMs'> {
     if (!this.#world.networked) return { network: null, offsetMs: 0 }
-    const chance = new Chance(Math.imul(this.#seed, 31) + Number(name.slice(1)) * 1_009 + generation * 17)
+    const actor = this.#scheduler.actor(`network ${name}.${generation}`)
     const faults = (): NetworkFaults | null => (this.#scheduler.elapsed() < FAULTY_MS ? NETWORK_FAULTS : null)
-    const network = new Network(this.#scheduler, chance.between(0, 2 ** 31), faults, this.#tally)
-    const offsetMs = chance.pick(OFFSETS_MS)
+    const network = new Network(actor, faults, this.#tally)
+    const offsetMs = actor.chance.pick(OFFSETS_MS)
     if (offsetMs !== 0) this.#skewed += 1
     return { network, offsetMs }
   }
 
-  #later(name: string, generation: number): void {
-    this.#scheduler.timer(this.#scheduler.chance.between(5, 150), () => this.#boot(name, generation + 1))
+  #later(name: string, generation: number, actor: Actor): void {
+    actor.timer(actor.chance.between(5, 150), () => this.#boot(name, generation + 1))
   }
 
   /** A clean stop in the middle of things, as a deploy does, and a new process after it. */
   async #deploy(process: SimProcess, worker: Worker, name: string, generation: number): Promise<void> {
-    await process.sleep(this.#scheduler.chance.between(50, 900))
+    await process.sleep(process.chance.between(50, 900))
     await worker.close()
     if (!process.alive) return
     this.#restarts += 1
     process.alive = false
-    this.#later(name, generation)
+    this.#later(name, generation, process.actor)
   }
 
   #errored(worker: string, session: string, error: unknown): void {

@@ -311,6 +311,11 @@ export const PARTS: readonly Part[] = [
         'How is it proven that nothing is lost or done twice?',
         'Crash runs, simulation, fuzzing: the numbers',
       ),
+      page(
+        'contract',
+        'What may I rely on? Promises with their tests',
+        'Guarantees, durability, exactly once, at most once',
+      ),
       page('benchmarks', 'How fast is it? Latency and throughput'),
       page('scale', 'How many sessions can it hold? Load and capacity'),
       page('tour', 'How is it built inside? Source code and architecture'),
@@ -336,4 +341,4 @@ export const PARTS: readonly Part[] = [
 ]
 
 /** On no part of the site: they are for those who work on the project. */
-export const NOT_ON_SITE: readonly string[] = ['docs/behavior', 'docs/scenarios']
+export const NOT_ON_SITE: readonly string[] = ['docs/behavior', 'docs/inventory', 'docs/scenarios']

@@ -1,9 +1,10 @@
 // What the compiler reads of the public names: that each has its sentence, and that the pages made from them are up to date.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { apiPages } from '../scripts/reference/api-pages.ts'
 import { readEntries } from '../scripts/reference/api-reader.ts'
+import { apiReports, REPORTS } from '../scripts/reference/api-report.ts'
 import { REFERENCE } from '../scripts/reference/table-pages.ts'
 import { repository } from './tidy/source.ts'
 
@@ -29,15 +30,24 @@ describe('the reference of the API', { timeout: 300_000 }, () => {
 
   it('B-REF-7: the pages of the API and of events are up to date. If this fails, run: npm run reference', () => {
     const pages = apiPages(repository, entries)
-    const stale = [...pages].filter(([path, text]) => readText(path) !== text).map(([path]) => path)
+    const stale = [...pages].filter(([path, text]) => readText(REFERENCE, path) !== text).map(([path]) => path)
     expect(stale).toEqual([])
     expect([...(pages.get('events.md') ?? '').matchAll(/^\| \[`[a-z]+\.[a-z_]+`\]\(#[^)]*\) \| \S/gm)]).toHaveLength(25)
   })
+
+  it('B-REF-15: the reports in api/ are what each entry gives to a program. If this fails, run npm run reference, and look at what changed for users', () => {
+    const reports = apiReports(entries)
+    const stale = [...reports].filter(([path, text]) => readText(REPORTS, path) !== text).map(([path]) => path)
+    expect(stale).toEqual([])
+    expect(readdirSync(join(repository, REPORTS)).toSorted()).toEqual([...reports.keys()].toSorted())
+    expect(reports.get('terret-tools.txt')).toContain('\nfunction askUserTool(): Tool\n')
+    expect(reports.get('terret-tools.txt')).toContain("\ntype BashLine\n  type: 'bash_stdout_line'\n")
+  })
 })
 
-function readText(path: string): string | null {
+function readText(folder: string, path: string): string | null {
   try {
-    return readFileSync(join(repository, REFERENCE, path), 'utf8')
+    return readFileSync(join(repository, folder, path), 'utf8')
   } catch {
     return null
   }

@@ -96,7 +96,7 @@ it('B-REF-9: links lead to pages of the site, to files of the repository, or fai
   for (const href of ['no.md', 'models.md#nowhere', '../../../outside.md'])
     expect(() => linkAddress(site, from, href)).toThrow(`${from} links to ${href}, which is not there.`)
   const pages = readTexts('docs').filter(
-    ({ path }) => path.endsWith('.md') && !/decisions|behavior|scenarios/.test(path),
+    ({ path }) => path.endsWith('.md') && !/decisions|behavior|inventory|scenarios/.test(path),
   )
   for (const { path, text } of pages)
     for (const [, href = ''] of text.replace(/^(```|~~~)[^]*?^\1|`[^`]*`/gm, '').matchAll(/\]\(([^)\s]+)\)/g))

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { FAULTS } from '../sim/faults.ts'
+import type { Stage } from '../sim/people.ts'
 import { applies } from '../sim/planted.ts'
 import { type Report, simulate } from '../sim/simulate.ts'
 import { onPostgres, onSqlite } from '../sim/stores.ts'
@@ -10,7 +11,7 @@ import { noPostgres } from './postgres/server.ts'
 import { sharedServer } from './postgres/stage.ts'
 import { share, upTo } from './runs.ts'
 
-const SEEDS = Array.from({ length: 30 }, (_, i) => 201 + i)
+const SEEDS = Array.from({ length: 30 }, (_, i) => 51 + i)
 let played: Promise<readonly Report[]> | null = null
 
 /** The same seeds for every test that asks what happens in them. */
@@ -60,6 +61,19 @@ describe('the simulator', () => {
     for (const seed of [3, 14, 159]) expect((await simulate(seed)).hash).toBe((await simulate(seed)).hash)
   })
 
+  it('B-SIM-81: an actor that does nothing moves nothing of the others', async () => {
+    for (const seed of [2, 3, 5]) {
+      const { hash } = await simulate(seed)
+      const beside = async ({ actor, store, over }: Stage): Promise<void> => {
+        while (!over()) {
+          await actor.sleep(actor.chance.between(0, 30))
+          await store.card('s0')
+        }
+      }
+      expect((await simulate(seed, { beside })).hash).toBe(hash)
+    }
+  })
+
   it('B-SIM-2: so it does in another process, where everything is loaded anew', () => {
     // The middle one has a cell, whose tools need what nothing else of a seed needs.
     for (const seed of ['2', '3', '4']) {
@@ -74,17 +88,17 @@ describe('the simulator', () => {
 
   it('B-SIM-80: on a SQLite file nothing is broken either, and the same seed gives the same trace', async () => {
     for (const seed of [3, 14]) {
-      const { violations, hash } = await simulate(seed, undefined, onSqlite)
+      const { violations, hash } = await simulate(seed, { make: onSqlite })
       expect(violations).toEqual([])
-      expect((await simulate(seed, undefined, onSqlite)).hash).toBe(hash)
+      expect((await simulate(seed, { make: onSqlite })).hash).toBe(hash)
     }
   })
 
   it.skipIf(noPostgres)('B-SIM-80: so it is on a real Postgres', async () => {
     const make = onPostgres((await sharedServer()).url())
-    const { violations, hash } = await simulate(3, undefined, make)
+    const { violations, hash } = await simulate(3, { make })
     expect(violations).toEqual([])
-    expect((await simulate(3, undefined, make)).hash).toBe(hash)
+    expect((await simulate(3, { make })).hash).toBe(hash)
   })
 
   it('B-SIM-3: a seed has at least three sessions and two workers; faults and every class of effect occur', async () => {

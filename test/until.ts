@@ -1,7 +1,7 @@
 // Waits for what other processes or sockets do. Long enough for a busy machine: a test that fails here has not merely been slow.
 import { vi } from 'vitest'
 
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 50_000
 const INTERVAL_MS = 10
 
 /** Until `check` throws no more; then what it gave. */

@@ -6,6 +6,7 @@ import { askPending } from '../../src/acp/questions.ts'
 import { callTitle } from '../../src/acp/tool-call.ts'
 import { UpdateBuilder } from '../../src/acp/updates.ts'
 import { calls, make, moment, tool } from '../runtime/scene.ts'
+import { until } from '../until.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -49,7 +50,7 @@ describe('a question that is open in an editor', () => {
   it('B-ACP-22: reads nothing while nothing happens, and is taken back when its call is decided elsewhere', async () => {
     const { session, asking, looks } = await asked()
     onTestFinished(() => void vi.useRealTimers())
-    await vi.waitFor(() => expect(looks).toHaveLength(2))
+    await until(() => expect(looks).toHaveLength(2))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await vi.advanceTimersByTimeAsync(HOUR_MS)
     expect(looks).toHaveLength(2)

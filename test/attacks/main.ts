@@ -1,11 +1,15 @@
-// The hostile model suite: `npm run attacks [-- --row N] [--case text]`. Each case is played with its defence, where the world
+// The hostile model suite: `npm run attacks [-- --row N] [--case text] [--share 2/3]`. Each case is played with its defence, where the world
 // must stay whole, and without it, where it must be harmed: else the case would prove nothing. Exit 1 if either is not so.
-import { argumentsOf } from '../../sim/arguments.ts'
+import { argumentsOf, shareOf } from '../../sim/arguments.ts'
 import { type Case, playAll, type Row, type Verdict } from './case.ts'
 import { ROWS } from './rows.ts'
 import { removeWalls } from './walls.ts'
 
-const { values } = argumentsOf('attacks', { options: { row: { type: 'string' }, case: { type: 'string' } } })
+const { values } = argumentsOf('attacks', {
+  options: { row: { type: 'string' }, case: { type: 'string' }, share: { type: 'string' } },
+})
+// A share that is none is refused before anything is played.
+shareOf([], values.share)
 const begun = performance.now()
 const totals = { cases: 0, held: 0, broken: 0, skipped: 0, unconfined: 0 }
 console.log(' row  cases   held  controls broken')
@@ -23,7 +27,10 @@ process.exit(cases === 0 || held + skipped < cases || broken + skipped < cases |
 
 function chosen({ row, cases }: Row): readonly Case[] {
   if (values.row !== undefined && Number(values.row) !== row) return []
-  return cases.filter(({ name }) => name.includes(values.case ?? ''))
+  return shareOf(
+    cases.filter(({ name }) => name.includes(values.case ?? '')),
+    values.share,
+  )
 }
 
 function print({ row, title }: Row, verdicts: readonly Verdict[]): void {

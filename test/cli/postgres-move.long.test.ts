@@ -76,7 +76,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     expect([done.code, JSON.parse(done.out)]).toEqual([0, expect.objectContaining({ digest, session: SESSIONS })])
     const old = { env: { TERRET_STORE: url } }
     expect((await stage.terretIn(old, 'store', 'check')).code).toBe(0)
-    // B-PGMOVE-12
+    // As a command says it.
     const said = new RegExp(`^postgres://postgres@\\S+ was moved to ${back} on `, 'm')
     const read = await stage.terretIn(old, 'list', '--all')
     expect([read.code, read.err]).toEqual([0, expect.stringMatching(said)])

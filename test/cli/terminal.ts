@@ -12,7 +12,7 @@ export const noTmux = spawnSync('tmux', ['-V']).status !== 0
 if (noTmux && process.env['TERRET_REQUIRE_TMUX'])
   throw new Error('tmux is missing, and its tests may not be skipped here')
 
-const DEADLINE_MS = 30_000
+const DEADLINE_MS = 90_000
 const LOOK_MS = 40
 
 export type Screen = {

@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ProgressView } from '../../src/cli/present/run-progress.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 import { stageOfEach } from './scripted.ts'
 import { lastLine } from './stage.ts'
+import { until } from '../until.ts'
 
 const { scriptedBy, stage } = stageOfEach()
 const ODD = fileURLToPath(new URL('../tools/mcp-servers/odd.mjs', import.meta.url))
@@ -161,7 +162,7 @@ describe('what a command prints', () => {
     const source = { agent: 'default', run: 1, parent: null }
     const delta = { type: 'delta', kind: 'output', seq: 4, part: 0, offset: 0, text: 'halfway\n', call: '4.0' } as const
     view.see({ ...delta, session: 's', sequence: 1, source })
-    await vi.waitFor(() => expect(String(out.read() ?? '')).toContain('bash: halfway'))
+    await until(() => expect(String(out.read() ?? '')).toContain('bash: halfway'))
     view.close()
   })
 })

@@ -1,4 +1,4 @@
-// A process that runs one session whose context fills, for kill.test.ts, which kills it while the summary is made.
+// A process that runs one session whose context fills, for kill.long.test.ts, which kills it while the summary is made.
 import { z } from 'zod'
 import { defineTool, Harness, model } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
@@ -21,7 +21,7 @@ const harness = new Harness({
   tools: [look],
   store,
   budget: { sessionUsd: 10 },
-  worker: { leaseMs: 2_000 },
+  worker: { leaseMs: 20_000 },
 })
 const result = await startedOrResumed(harness, session, 'Look at every city there is.')
 process.stdout.write(`${JSON.stringify({ status: result.status })}\n`)

@@ -248,4 +248,61 @@ describe('a worker that takes', () => {
     await harness.close()
     expect(await working).toMatchObject({ type: 'stopped' })
   })
+
+  it('B-DIST-27: takes its own session twice while an old attempt ends: one attempt follows another, and never are two at once', async () => {
+    const clock = new StillClock()
+    const inner = memory({ clock })
+    const stalled = moment()
+    const go = moment()
+    let dark = true
+    let [driving, most, taken] = [0, 0, 0]
+    const store = storeWith(inner, {
+      commit: async (writes) => {
+        if (dark && writes.some((write) => write.events.some(({ type }) => type === 'agent.message'))) {
+          stalled.come()
+          await go.here
+        }
+        return inner.commit(writes)
+      },
+      take: async (...wanted) => {
+        const got = (await inner.take?.(...wanted)) ?? new Map<string, never>()
+        taken += got.size
+        return got
+      },
+      // An attempt watches its session from its beginning to its end.
+      watch: (session, listener) => {
+        driving += 1
+        most = Math.max(most, driving)
+        const unwatch = inner.watch(session, listener)
+        return () => {
+          driving -= 1
+          unwatch()
+        }
+      },
+    })
+    const harness = make(DONE, { store, system: { clock }, worker: { leaseMs: 1_000 } })
+    await asleep(store, 's', [])
+    await say(store, 's', 'hello')
+    const working = harness.work({ idleMs: 60_000 })
+    await stalled.here
+    dark = false
+    // The process was suspended past its lease, and once more before the attempt has ended.
+    for (const said of ['are you there?', 'and now?']) {
+      clock.suspend(1_500)
+      clock.advance(0)
+      await say(store, 's', said)
+      await quiet()
+    }
+    expect(taken).toBe(3)
+    go.come()
+    await quiet()
+    for (let i = 0; i < 70 && (await store.card('s'))?.outcome !== 'completed'; i++) {
+      clock.advance(1_000)
+      await quiet()
+    }
+    expect(await store.card('s')).toMatchObject({ outcome: 'completed' })
+    expect(most).toBe(1)
+    await harness.close()
+    expect(await working).toMatchObject({ type: 'stopped' })
+  })
 })

@@ -45,9 +45,17 @@ it('B-GRAPH-52: the example of the guide runs as it stands there: it stops at th
 })
 
 it.each([
-  ['B-COUNCIL-12', 'council', '# Council: 2 of 3 answered\n\n- Seat C is empty: '],
-  ['B-PHASE-12', 'phases', 'completed: judge, read, synthesize; the summary is of synthesize'],
-])('%s: the example of the guide runs as it stands there: %s', (_number, name, begins) => {
+  [
+    'B-COUNCIL-12: the guide’s example of a council runs as it stands there',
+    'council',
+    '# Council: 2 of 3 answered\n\n- Seat C is empty: ',
+  ],
+  [
+    'B-PHASE-12: the guide’s example of phases runs as it stands there',
+    'phases',
+    'completed: judge, read, synthesize; the summary is of synthesize',
+  ],
+])('%s', (_sentence, name, begins) => {
   const example = text(`./guide-${name}.ts`)
   const code = example
     .slice(example.indexOf('\n') + 1)

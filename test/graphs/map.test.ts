@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { append, END, last, type MapPolicy, START, withState } from '../../src/graphs/index.ts'
 import { nodeStatus } from '../../src/graphs/node-status.ts'
+import { FakeClock } from '../models/fake-clock.ts'
 import { moment } from './moment.ts'
 import { eventsIn, failureIn, ofType, runOf, turnsOf, withGraphs } from './stage.ts'
 
@@ -123,18 +124,22 @@ describe('a map', () => {
   it('B-GRAPH-60: all items together may have a time: what is not done then has failed, also what was not begun (TA-41)', async () => {
     const begun: string[] = []
     const aborted: string[] = []
+    // The time is over as soon as the slow item has begun, and not before.
+    const clock = new FakeClock()
+    const options = { system: { clock } }
     const run: Run = (item, { signal }) => {
       begun.push(item)
       if (item !== 'slow') return item.toUpperCase()
       signal.addEventListener('abort', () => aborted.push(item))
+      setImmediate(() => clock.advance(50))
       return new Promise(() => {})
     }
     const items = ['a', 'slow', 'c']
     const late = 'Timeout: All items together may take 50 ms.'
-    const one = await runOf(mapped(run, { totalMs: 50, parallel: 1, retries: 3 }), { items })
+    const one = await runOf(mapped(run, { totalMs: 50, parallel: 1, retries: 3 }), { items }, options)
     expect(one.result).toMatchObject({ output: { results: ['0 A', `1 ${late}`, `2 ${late}`] } })
     expect([begun, aborted]).toEqual([['a', 'slow'], ['slow']])
-    const quorum = await runOf(mapped(run, { totalMs: 50, parallel: 1, policy: { quorum: 2 } }), { items })
+    const quorum = await runOf(mapped(run, { totalMs: 50, parallel: 1, policy: { quorum: 2 } }), { items }, options)
     expect(failureIn(quorum.result)).toContain('QuorumNotMet: 1 of 3 succeeded')
     // A retry begins a new time.
     const session = quorum.session

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -28,6 +28,7 @@ import { redecide } from '../../src/archive/replay-decide.ts'
 import { readLog } from '../../src/view/session-log.ts'
 import { fileTools } from '../../src/tools/files/file-tools.ts'
 import { previewOf } from '../../src/tools/files/preview-call.ts'
+import { until } from '../until.ts'
 
 let root = ''
 const at = (path: string): string => join(root, path)
@@ -189,7 +190,7 @@ describe('an approved change', () => {
     const { sessionId, pending } = await first.run('go')
     await first.session(sessionId).decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ana' })
     void first.session(sessionId).run()
-    await vi.waitFor(() => expect(begun).toBe(1), { timeout: 10_000 })
+    await until(() => expect(begun).toBe(1))
     isDead = true
     put('A/x', now)
     const second = make(false)

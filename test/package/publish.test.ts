@@ -28,6 +28,7 @@ type Workflow = { readonly permissions: Readonly<Record<string, string>>; readon
 const read = (...path: readonly string[]): string => readFileSync(join(repository, ...path), 'utf8')
 const manifest = JSON.parse(read('package.json')) as Manifest
 const ci = parse(read('.github/workflows/ci.yml')) as Workflow
+const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow
 const release = parse(read('.github/workflows/release.yml')) as Workflow
 const linesOf = ({ jobs }: Workflow): readonly string[] =>
   Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = '' }) => run.split('\n')))
@@ -57,7 +58,7 @@ describe('the workflows', () => {
   })
 
   it('B-PUB-2: they run what there is: scripts of the manifest, and tests that exist', () => {
-    for (const line of [...linesOf(ci), ...linesOf(release)]) {
+    for (const line of [...linesOf(ci), ...linesOf(nightly), ...linesOf(release)]) {
       const [, script] = /npm run (?:-s |--silent )?([\w:]+)/.exec(line) ?? []
       if (script !== undefined) expect(manifest.scripts).toHaveProperty([script])
       for (const [path] of line.matchAll(/\btest\/\S+/g)) expect(existsSync(join(repository, path))).toBe(true)

@@ -97,7 +97,7 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
     await store.remove('fork', 'me')
   })
 
-  it('B-PGMOVE-3: after it a database is read as before and refuses every write, also of a process that had it open', async () => {
+  it('B-PGMOVE-3, B-PGMOVE-12: after it a database is read as before and refuses every write, also of a process that had it open', async () => {
     const from = await database()
     await there(await furnished(), from)
     const earlier = open(from)
@@ -118,7 +118,6 @@ describe.skipIf(noPostgres)('without Postgres on this machine these are skipped'
         ])
       expect(await contentOf(store)).toEqual(content)
     }
-    // B-PGMOVE-12
     expect(await open(from).moved()).toContain(`${NAME} was moved to ${to} on `)
     const again = moved(postgresSource(named(from)), () => sqliteTarget(join(makeFolder(), 'other.db')))
     expect(await refusal(again)).toEqual(['store_replaced', expect.not.stringContaining(PASSWORD)])

@@ -1,10 +1,11 @@
 // A disk that stays full for longer than a lease, under a real SQLite file: the same worker goes on when there is room again.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { Fault, Harness, scripted } from '../../src/index.ts'
 import { driverOf, makeFile, open } from '../stores/folder.ts'
 import type { Database, Driver } from '../../src/stores/sqlite/driver.ts'
 import { tool, typesIn } from './scene.ts'
+import { until } from '../until.ts'
 
 it('B-WAKE-31: a disk that is full for longer than a lease loses no result: the attempt waits, keeps its session and goes on by itself (F15)', async () => {
   const opened: Database[] = []
@@ -39,7 +40,7 @@ it('B-WAKE-31: a disk that is full for longer than a lease loses no result: the 
   const harness = new Harness({ model, tools: [pay], store, worker: { leaseMs: 1_000, graceMs: 50 } })
   const session = await harness.open({ id: 's' })
   const running = session.run('go')
-  await vi.waitFor(() => expect(ran).toBe(1), 10_000)
+  await until(() => expect(ran).toBe(1))
   await sleep(2_500)
   expect(heartbeats).toBeGreaterThan(3)
   expect(await typesIn(session)).not.toContain('agent.tool_result')

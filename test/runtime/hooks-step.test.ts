@@ -1,9 +1,10 @@
 // The hook before each request: what it sees, what it may choose, and what becomes of a word that cannot be meant. What a crash leaves
 // of it is hooks-kill.test.ts.
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { fallback, Harness, type Hook, type HookEvents, type Model, scripted, type Script } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { noting, stage, storages } from './hooks-stage.ts'
+import { until } from '../until.ts'
 
 type Seen = HookEvents['before_request']
 const use = (...tools: readonly string[]) => ({ calls: tools.map((tool) => ({ tool, args: { n: 1 } })) })
@@ -167,7 +168,7 @@ describe('the hook before a request', () => {
     const { harness, requests } = stage(['done'], [step(() => new Promise(() => {}), seen)])
     const session = await harness.open()
     const running = session.run('Go.')
-    await vi.waitFor(() => expect(seen).toHaveLength(1))
+    await until(() => expect(seen).toHaveLength(1))
     await session.interrupt()
     expect(await running).toMatchObject({ status: 'interrupted' })
     expect(requests).toEqual([])
@@ -183,7 +184,7 @@ describe('the hook before a request', () => {
     const { harness, requests } = stage(['done'], [step(word, seen)])
     const session = await harness.open()
     const running = session.run('Go.')
-    await vi.waitFor(() => expect(seen).toHaveLength(1))
+    await until(() => expect(seen).toHaveLength(1))
     await session.send('And this.')
     answer()
     await running

@@ -7,14 +7,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SharedLive } from '../../src/live/shared-live.ts'
 import { socketTransport } from '../../src/live/socket-transport.ts'
 import { runtimeClock as clock } from '../../src/runtime/state/machine.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import type { Answer, Order } from './child-live.ts'
 import { Directory, joined } from './live-directory.ts'
-import { follow, quick } from './live-stage.ts'
+import { follow } from './live-stage.ts'
+import { until } from '../until.ts'
 
 let folder = ''
 let directory = new Directory()
@@ -43,12 +44,12 @@ describe('live deltas of another process', () => {
     for (let at = 5_000; at < pieces.length; at += 500) {
       driver.tell({ type: 'say', seq: 2, pieces: pieces.slice(at, at + 500) })
       // From here on it hears them as they are said.
-      if (at === 12_000) await vi.waitFor(() => expect(early.deltas.length).toBeGreaterThan(0), quick)
+      if (at === 12_000) await until(() => expect(early.deltas.length).toBeGreaterThan(0))
     }
     const late = follow(reader)
     const whole = pieces.join('')
-    await vi.waitFor(() => expect(joined(early.deltas).get('2.0')).toBe(whole), quick)
-    await vi.waitFor(() => expect(joined(late.deltas).get('2.0')).toBe(whole), quick)
+    await until(() => expect(joined(early.deltas).get('2.0')).toBe(whole))
+    await until(() => expect(joined(late.deltas).get('2.0')).toBe(whole))
     expect(late.deltas.length).toBeLessThan(early.deltas.length)
   })
 
@@ -56,17 +57,17 @@ describe('live deltas of another process', () => {
     const first = await drive()
     const { deltas } = follow(reader)
     first.tell({ type: 'say', seq: 2, pieces: ['half an ans'] })
-    await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
+    await until(() => expect(deltas).toHaveLength(1))
     first.child.kill('SIGKILL')
     await once(first.child, 'exit')
     const looks = directory.looks
     // The dead worker's lease has not ended yet, so the store still names it as the owner.
     directory.grow()
-    await vi.waitFor(() => expect(directory.looks).toBeGreaterThan(looks), quick)
+    await until(() => expect(directory.looks).toBeGreaterThan(looks))
     const second = await drive()
     second.tell({ type: 'say', seq: 6, pieces: ['a whole ', 'answer'] })
     directory.grow()
-    await vi.waitFor(() => expect(joined(deltas).get('6.0')).toBe('a whole answer'), quick)
+    await until(() => expect(joined(deltas).get('6.0')).toBe('a whole answer'))
     expect(joined(deltas).get('2.0')).toBe('half an ans')
   })
 
@@ -87,15 +88,15 @@ describe('live deltas of another process', () => {
     const driver = await drive()
     const { deltas } = follow(reader)
     driver.tell({ type: 'say', seq: 2, pieces: ['first '] })
-    await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
+    await until(() => expect(deltas).toHaveLength(1))
     // Published in one go: more than the socket's buffer takes, however fast the reader is.
     const burst = Array.from({ length: 2_000 }, () => 'x'.repeat(4_096))
     driver.tell({ type: 'say', seq: 2, pieces: burst })
     const whole = `first ${burst.join('')}`
-    await vi.waitFor(() => expect(joined(deltas).get('2.0') === whole).toBe(true), quick)
+    await until(() => expect(joined(deltas).get('2.0') === whole).toBe(true))
     expect(directory.looks).toBeGreaterThan(1)
     driver.tell({ type: 'say', seq: 2, pieces: ['last'] })
-    await vi.waitFor(() => expect(deltas.at(-1)).toMatchObject({ text: 'last', offset: whole.length }), quick)
+    await until(() => expect(deltas.at(-1)).toMatchObject({ text: 'last', offset: whole.length }))
   })
 })
 
@@ -111,7 +112,7 @@ describe('live deltas of workers that share an SQLite file', () => {
       child.stderr.pipe(process.stderr)
       await once(child.stdout, 'data')
       const whole = Array.from({ length: 300 }, (_, i) => `${worker} ${i}, `).join('')
-      await vi.waitFor(() => expect([...joined(deltas).values()][index]).toBe(whole), quick)
+      await until(() => expect([...joined(deltas).values()][index]).toBe(whole))
       child.kill('SIGKILL')
     }
     expect(joined(deltas).size).toBe(2)
@@ -134,7 +135,7 @@ describe('a process that serves and follows', () => {
       directory.addresses.set('w', driver.address)
       directory.grow()
       driver.tell({ type: 'say', seq: 3, pieces: ['hello', ' there'] })
-      await vi.waitFor(() => expect(joined(deltas).get('3.0')).toBe('hello there'), quick)
+      await until(() => expect(joined(deltas).get('3.0')).toBe('hello there'))
       for (const order of last) driver.tell(order)
       expect(await end(driver)).toBe(0)
       expect(existsSync(dirname(driver.address.slice('unix:'.length)))).toBe(false)

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { joined } from './live-directory.ts'
-import { follow, pause, quick, say, Stage } from './live-stage.ts'
+import { follow, pause, say, Stage } from './live-stage.ts'
 import { until } from '../until.ts'
 
 let stage: Stage
@@ -106,7 +106,7 @@ describe('the driving process', () => {
     const driver = await stage.drivenBy('w1')
     const { deltas } = follow(stage.open())
     say(driver, 2, ['a'])
-    await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
+    await until(() => expect(deltas).toHaveLength(1))
     const socket = connect(stage.pathOf('w1')).on('error', () => {})
     let answer = ''
     socket.on('data', (chunk) => (answer += chunk.toString()))
@@ -114,7 +114,7 @@ describe('the driving process', () => {
     await new Promise((done) => socket.once('close', done))
     expect(answer).toBe('')
     say(driver, 2, ['b'])
-    await vi.waitFor(() => expect(joined(deltas).get('2.0')).toBe('ab'), quick)
+    await until(() => expect(joined(deltas).get('2.0')).toBe('ab'))
     expect(stage.directory.looks).toBe(1)
   })
 
@@ -139,7 +139,7 @@ describe('the driving process', () => {
       said += 'more '
       await new Promise((done) => setImmediate(done))
     }
-    await vi.waitFor(() => expect(joined(deltas).get('2.0') === long + said).toBe(true), quick)
+    await until(() => expect(joined(deltas).get('2.0') === long + said).toBe(true))
     expect(stage.directory.looks).toBe(1)
   })
 
@@ -148,7 +148,7 @@ describe('the driving process', () => {
     const reader = stage.open()
     const { deltas } = follow(reader)
     say(driver, 2, ['a'])
-    await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
+    await until(() => expect(deltas).toHaveLength(1))
     await Promise.all([driver.close(), driver.close(), reader.close()])
     expect(stage.directory.watched).toBe(0)
     follow(reader).leave()

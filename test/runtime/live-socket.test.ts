@@ -2,10 +2,11 @@
 // live-serve.test.ts, processes that really die are in live-process.long.test.ts.
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
 import { joined } from './live-directory.ts'
-import { follow, pause, quick, say, session, Stage } from './live-stage.ts'
+import { follow, pause, say, session, Stage } from './live-stage.ts'
+import { until } from '../until.ts'
 
 let stage: Stage
 beforeEach(() => void (stage = new Stage()))
@@ -17,14 +18,14 @@ describe('a subscriber in another process', () => {
     say(driver, 3, ['Grüße ', '\ud83d'])
     say(driver, 3, ['{"a":'], 1)
     const { deltas } = follow(stage.open())
-    await vi.waitFor(() => expect(deltas).toHaveLength(2), quick)
+    await until(() => expect(deltas).toHaveLength(2))
     say(driver, 3, ['\ude80', ' fertig\n'])
     say(driver, 3, ['1}'], 1)
     const whole = new Map([
       ['3.0', 'Grüße 🚀 fertig\n'],
       ['3.1', '{"a":1}'],
     ])
-    await vi.waitFor(() => expect(joined(deltas)).toEqual(whole), quick)
+    await until(() => expect(joined(deltas)).toEqual(whole))
     expect(deltas.slice(0, 2).map(({ part, offset }) => [part, offset])).toEqual([
       [0, 0],
       [1, 0],
@@ -32,7 +33,7 @@ describe('a subscriber in another process', () => {
     // The next call comes over the same connection.
     driver.finish(session, 3)
     say(driver, 7, ['next'])
-    await vi.waitFor(() => expect(joined(deltas).get('7.0')).toBe('next'), quick)
+    await until(() => expect(joined(deltas).get('7.0')).toBe('next'))
     expect(stage.directory.looks).toBe(1)
   })
 
@@ -52,10 +53,10 @@ describe('a subscriber in another process', () => {
       const said = new Map<string, string>()
       const readers: ReturnType<typeof follow>[] = []
       const meet = () =>
-        vi.waitFor(() => {
+        until(() => {
           stage.directory.grow()
           for (const { deltas } of readers) expect(joined(deltas)).toEqual(said)
-        }, quick)
+        })
       for (const step of script) {
         if (step.type === 'subscribe') readers.push(follow(reader))
         if (step.type === 'tick') await new Promise((done) => setImmediate(done))
@@ -81,7 +82,7 @@ describe('a subscriber in another process', () => {
     const driver = await stage.drivenBy('w1')
     say(driver, 2, ['hello'])
     stage.directory.grow([modelStarted])
-    await vi.waitFor(() => expect(joined(deltas).get('2.0')).toBe('hello'), quick)
+    await until(() => expect(joined(deltas).get('2.0')).toBe('hello'))
     expect(stage.directory.looks).toBe(2)
     leave()
     expect(stage.directory.watched).toBe(0)
@@ -94,11 +95,11 @@ describe('a subscriber in another process', () => {
     const own = stage.open()
     const { deltas } = follow(own)
     say(first, 2, ['lost '])
-    await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
+    await until(() => expect(deltas).toHaveLength(1))
     const second = await stage.drivenBy('w2')
     say(second, 5, ['again'])
     stage.directory.grow()
-    await vi.waitFor(() => expect(joined(deltas).get('5.0')).toBe('again'), quick)
+    await until(() => expect(joined(deltas).get('5.0')).toBe('again'))
     say(first, 2, ['ghost'])
     // The subscriber's own process takes over: its deltas come directly.
     await own.serve('w3', 1_000)
@@ -116,12 +117,12 @@ describe('a subscriber in another process', () => {
     const driver = await stage.drivenBy('w1')
     const { deltas } = follow(stage.open())
     say(driver, 2, ['before '])
-    await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
+    await until(() => expect(deltas).toHaveLength(1))
     stage.directory.owner = null
     stage.directory.grow()
     await pause(20)
     say(driver, 2, ['after'])
-    await vi.waitFor(() => expect(joined(deltas).get('2.0')).toBe('before after'), quick)
+    await until(() => expect(joined(deltas).get('2.0')).toBe('before after'))
   })
 
   it('B-LIVE-8: cuts what overlaps, and after a gap connects again for a catch-up', async () => {
@@ -130,7 +131,7 @@ describe('a subscriber in another process', () => {
       [line(0, 'abcdefgh'), line(3, 'def'), line(8, 'i')],
     ])
     const { deltas } = follow(stage.open())
-    await vi.waitFor(() => expect(deltas.map(({ text }) => text)).toEqual(['abc', 'de', 'fgh', 'i']), quick)
+    await until(() => expect(deltas.map(({ text }) => text)).toEqual(['abc', 'de', 'fgh', 'i']))
     expect(joined(deltas).get('2.0')).toBe('abcdefghi')
     expect(connections()).toBe(2)
   })
@@ -143,12 +144,12 @@ describe('a subscriber in another process', () => {
   ])('B-LIVE-8: stays quiet on %s, and tries again only when the session grows', async (_name, lines) => {
     const connections = await scripted([lines, [line(0, 'good')]], true)
     const { deltas } = follow(stage.open())
-    await vi.waitFor(() => expect(connections()).toBe(1), quick)
+    await until(() => expect(connections()).toBe(1))
     await pause(30)
     expect(connections()).toBe(1)
     expect(deltas).toEqual([])
     stage.directory.grow()
-    await vi.waitFor(() => expect(joined(deltas).get('2.0')).toBe('good'), quick)
+    await until(() => expect(joined(deltas).get('2.0')).toBe('good'))
   })
 
   it.each(['unix:/nowhere/live', 'unix:', 'tcp://127.0.0.1:1', 'unix:\0'])(

@@ -11,7 +11,6 @@ import { runtimeClock } from '../../src/runtime/state/machine.ts'
 import { Directory } from './live-directory.ts'
 
 export const session = 's'
-export const quick = { timeout: 5_000, interval: 2 }
 
 export class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'live-'))

@@ -3,9 +3,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { chaosOf, eventsOf, ofType } from '../models/hosted-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
+import { until } from '../until.ts'
 
 const SESSION = 'spender'
 const LIMIT = 60_000
@@ -27,7 +28,7 @@ it('B-MONEY-23: killing and starting again does not reset the meter, and a lost 
   }
   for (const requests of [3, 5]) {
     const child = start()
-    await vi.waitFor(() => expect(chaos.requests).toHaveLength(requests), { timeout: 20_000, interval: 20 })
+    await until(() => expect(chaos.requests).toHaveLength(requests))
     child.kill('SIGKILL')
     await once(child, 'exit')
     expect(said).toBe('')

@@ -1,6 +1,6 @@
 // The cost of a call whose exact usage is unknown: it was stopped, it cost nothing, or it reports no usage. Real HTTP to the
 // chaos server, on both stores. Holds and accounts are money.test.ts.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   fallback,
   type Hook,
@@ -27,6 +27,7 @@ import {
   STORAGES,
   storeOf,
 } from '../models/hosted-stage.ts'
+import { until } from '../until.ts'
 
 const DAY_MS = 86_400_000
 const PRICE: Price = { input: 2, output: 10 }
@@ -50,7 +51,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     })
     const session = await harness.open()
     const running = session.run('Hello.')
-    await vi.waitFor(() => expect(chaos.requests).toHaveLength(1), { timeout: 10_000 })
+    await until(() => expect(chaos.requests).toHaveLength(1))
     const { held = 0 } = (await store.account(dayOf(store))) ?? {}
     expect(held).toBeGreaterThan(HOLD_MIN)
     await session.interrupt()
@@ -76,7 +77,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     })
     const session = await harness.open()
     const running = session.run('Hello.')
-    await vi.waitFor(() => expect(chaos.requests).toHaveLength(1), { timeout: 10_000 })
+    await until(() => expect(chaos.requests).toHaveLength(1))
     if (what === 'a newer message') await session.send('No, this.', { when: 'now' })
     const { status, cost } = await running
     const events = await eventsOf(store, session.id)

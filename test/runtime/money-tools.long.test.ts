@@ -1,7 +1,7 @@
 // Models that a tool asks are paid by the run: held for, settled, counted. Real HTTP to the chaos server, on both stores. What the
 // tool itself makes of its prompts is tools/parallel-llm.test.ts.
 import { countRequestChars } from '../../src/runtime/money/usage-estimate.ts'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type ChaosReply, type ChaosRequest, serverError } from '../../src/testing/index.ts'
 import {
@@ -18,6 +18,7 @@ import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { tmpdir } from 'node:os'
+import { until } from '../until.ts'
 
 const PRICE: Price = { input: 2, output: 10 }
 const HOSTED = { prices: { 'anthropic:*': PRICE }, outputTokensMax: 1_000 }
@@ -290,19 +291,16 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     const first = make()
     const session = await first.open({ id: 'pondering' })
     const lost = session.run('Go.').catch(() => null)
-    await vi.waitFor(() => expect(asked).toBe(1), { timeout: 10_000 })
+    await until(() => expect(asked).toBe(1))
     const { held = 0 } = (await store.account('session:pondering')) ?? {}
     expect(held).toBeGreaterThanOrEqual(122_880)
     store.extend = () => Promise.resolve(new Map())
     const second = make()
-    const result = await vi.waitFor(
-      async () => {
-        const again = await second.session('pondering').run()
-        expect(again.status).toBe('completed')
-        return again
-      },
-      { timeout: 20_000 },
-    )
+    const result = await until(async () => {
+      const again = await second.session('pondering').run()
+      expect(again.status).toBe('completed')
+      return again
+    })
     expect(result).toMatchObject({ text: 'Done.', cost: { micros: 2 * COST } })
     expect(await store.account('session:pondering')).toMatchObject({ held: 0, spent: 2 * COST + held, assumed: held })
     await first.close()

@@ -1,6 +1,6 @@
 // One budget for a session and its children: which day account is charged, where a child without money asks for more, and what
 // an allowance does for every session of an account. On both stores. The money of a single session is money.test.ts.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   ask,
   childrenOf,
@@ -14,8 +14,8 @@ import {
   tool,
   use,
 } from './children-stage.ts'
+import { until } from '../until.ts'
 
-const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
 const cost = 60_000
 /** Two calls at this cost use up $0.25. */
@@ -131,13 +131,13 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     const { harness, store } = family(roles, { storage, tools: [tool('look'), wait], budget: { treeUsd: 0.25 } })
     const session = await harness.open()
     const running = session.run('Go.')
-    const [dig = '', mine = ''] = await vi.waitFor(async () => {
+    const [dig = '', mine = ''] = await until(async () => {
       const children = await childrenOf(store, session.id)
       expect(await Promise.all(children.map((id) => endsOf(store, id)))).toEqual([[], ['limit']])
       return children
-    }, WAIT)
+    })
     await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
-    await vi.waitFor(async () => expect(await endsOf(store, mine)).toEqual(['limit', 'completed']), WAIT)
+    await until(async () => expect(await endsOf(store, mine)).toEqual(['limit', 'completed']))
     expect(await endsOf(store, dig)).toEqual([])
     open()
     // The child that was at work all the time began with less money.

@@ -15,10 +15,13 @@ import { makeFolder, open } from '../stores/folder.ts'
 import { make } from './scene.ts'
 import { asleep, quiet, say } from './wake-stage.ts'
 import { storeWith } from '../../sim/store-with.ts'
+import { until } from '../until.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../.build/test/runtime/child-wake.js', import.meta.url))
-/** What is promised, and what a busy machine takes beside it. A lease lasts ten times as long. */
-const SOON_MS = 3_000
+/** What is promised, and what a busy machine takes beside it. A lease lasts three times as long. */
+const SOON_MS = 10_000
+/** How long a stopped process is watched. */
+const WATCHED_MS = 6_000
 /** A process namespace of its own, where this user may make one. */
 const APART = ['unshare', '-Urpf', '--kill-child', '--mount-proc'] as const
 const [command, ...flags] = APART
@@ -51,7 +54,7 @@ async function hang({ store, journal, start }: Place, ...before: readonly string
   await asleep(store, 's', [])
   await say(store, 's', 'hang')
   const child = start(...before)
-  await vi.waitFor(() => expect(journal()).toBe('hung\n'), 20_000)
+  await vi.waitFor(() => expect(journal()).toBe('hung\n'), 50_000)
   return child
 }
 
@@ -85,7 +88,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     await once(second.stdout as NodeJS.ReadableStream, 'data')
     await kill(first)
     await completed(here.store)
-  }, 60_000)
+  }, 120_000)
 
   it('B-WAKE-33: its sessions go on in a worker that starts, and in a caller that asks for the session', async () => {
     const here = place()
@@ -98,7 +101,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     await kill(await hang(again))
     again.start()
     await completed(again.store)
-  }, 60_000)
+  }, 120_000)
 
   it('B-WAKE-33: one that was killed and that its parent has not collected is gone', async () => {
     const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -108,9 +111,9 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     const child = { host: self().host, pid, started: startOf(pid) }
     expect(systemProcesses.isGone(child)).toBe(false)
     // Until the shell has become the parent that does not collect, it would.
-    await vi.waitFor(() => expect(readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n'))
+    await until(() => expect(readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n'))
     process.kill(pid, 'SIGKILL')
-    await vi.waitFor(() => expect(systemProcesses.isGone(child)).toBe(true))
+    await until(() => expect(systemProcesses.isGone(child)).toBe(true))
     expect(execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })).toContain('Z')
   })
 
@@ -120,15 +123,15 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     first.kill('SIGSTOP')
     here.start()
     const harness = make(scripted(['never asked']), { store: here.store })
-    const until = performance.now() + 2 * SOON_MS
-    while (performance.now() < until) {
+    const end = performance.now() + WATCHED_MS
+    while (performance.now() < end) {
       expect(await harness.work({ session: 's' })).toEqual({ type: 'contended' })
       await new Promise((resolve) => setTimeout(resolve, 300))
     }
     expect(await here.store.card('s')).toMatchObject({ status: 'running', outcome: null })
     await kill(first)
     await completed(here.store)
-  }, 60_000)
+  }, 120_000)
 
   it('B-WAKE-34: a process that has the number of a dead one is told from it by its start time', async () => {
     const { store } = place()

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -14,6 +14,7 @@ import {
   type Script,
   scripted,
 } from '../../src/index.ts'
+import { until } from '../until.ts'
 
 const text = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 
@@ -166,7 +167,7 @@ describe('a plugin', () => {
     const strict = make(['done'], [{ ...plugin, hooks: [{ type: 'run_start', strict: true, run: () => {} }] }])
     await strict.harness.open({ id: 's' })
     await strict.harness.session('s').send('Go.')
-    await vi.waitFor(async () =>
+    await until(async () =>
       expect(await strict.harness.session('s').status()).toMatchObject({ status: 'rescheduling', phase: 'queued' }),
     )
   })

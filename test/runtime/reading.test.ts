@@ -1,7 +1,7 @@
 // Reading what runs do without driving them: pages of events, how a session stands, and which sessions are at work.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -18,6 +18,7 @@ import { STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { ask, family, gate, report, resultsIn, tool, use } from './children-stage.ts'
 import { killedAfter } from './killed.ts'
+import { until } from '../until.ts'
 
 /** Compiled by `npm run build:all`, which the tests begin with. */
 const CHILD = fileURLToPath(new URL('../../.build/test/runtime/child-reading.js', import.meta.url))
@@ -239,7 +240,7 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     const session = await harness.open({ id: 'top' })
     const running = session.run('Go.')
     await inside.opened
-    await vi.waitFor(async () => expect(await store.card('top')).toMatchObject({ status: 'requires_action' }))
+    await until(async () => expect(await store.card('top')).toMatchObject({ status: 'requires_action' }))
     expect(await harness.pending()).toMatchObject([{ sessionId: 'top', needs: 'answer' }])
     // Its child works.
     expect((await harness.list({ active: true })).cards.map(({ status }) => status)).toEqual(['running', 'running'])
@@ -263,7 +264,7 @@ describe.each(STORAGES)('what is at work, on %s', (storage) => {
     const { harness, store } = family(roles, { storage, detached: true })
     const session = await harness.open({ id: 'top' })
     const running = session.run('Go.')
-    await vi.waitFor(async () => {
+    await until(async () => {
       const { status, due, waits } = (await store.card('top')) ?? {}
       expect([status, waits?.length, (due ?? 0) > Date.now()]).toEqual(['running', 1, true])
     })
@@ -398,14 +399,11 @@ it('B-LOOK-10: so has a reader in another process, also over the kill of the one
   const reader = new Harness({ model: scripted([]), store: open(file), worker: { drives: false }, secrets: {} })
   onTestFinished(() => reader.close())
   const killed = killedAfter(300, (last) => [CHILD, file, String(last)])
-  const page = await vi.waitFor(
-    async () => {
-      const found = await reader.session('long', { stored: true }).events({ limit: 500 })
-      expect(found.next).toBe(500)
-      return found
-    },
-    { timeout: 30_000, interval: 20 },
-  )
+  const page = await until(async () => {
+    const found = await reader.session('long', { stored: true }).events({ limit: 500 })
+    expect(found.next).toBe(500)
+    return found
+  })
   const late: number[] = []
   for await (const item of reader.session('long').stream(undefined, { after: 500 }))
     if ('seq' in item && item.type !== 'delta') late.push(item.seq)

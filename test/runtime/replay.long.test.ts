@@ -248,11 +248,13 @@ describe('redecide', () => {
 
   it('B-REPLAY-9: sessions that workers crashed over, froze over and fought for refold and redecide the same', async () => {
     for (const seed of [1, 2, 3, 4, 5]) {
-      await simulate(seed, async (store) => {
-        for (const { session } of await store.list({ limit: 10 })) {
-          expect((await refoldSession(store, session)).difference).toBeNull()
-          expect(redecide(await readLog(store, session))).toEqual([])
-        }
+      await simulate(seed, {
+        look: async (store) => {
+          for (const { session } of await store.list({ limit: 10 })) {
+            expect((await refoldSession(store, session)).difference).toBeNull()
+            expect(redecide(await readLog(store, session))).toEqual([])
+          }
+        },
       })
     }
   })

@@ -52,7 +52,7 @@ const read = (store: CompleteStore, id: string) =>
   })
 
 describe('a child in a worktree that a model starts', () => {
-  it('B-TREE-33: works in a worktree made before it, and its report has the path, the branch and the changed files', async () => {
+  it('B-TREE-33, B-END-4: works in a worktree made before it, and its report has the path, the branch and the changed files', async () => {
     const folder = repository()
     const roles = { root: [spawn('dig'), 'Started.', 'Read.'], dig: [write('b.txt'), 'Done.'] }
     const { harness, store } = stage(folder, roles)
@@ -66,7 +66,7 @@ describe('a child in a worktree that a model starts', () => {
     expect(report).toContain(
       `Done.\nWorktree: ${tree?.path}\nBranch: ${tree?.branch}\nChanged files (1): b.txt\n</subagent_report>`,
     )
-    // B-END-1, B-END-4: its own log announces the end, and says the same.
+    // Its own log announces the end, and says the same.
     const [child] = (await session.status({ include: ['children'] })).children
     const end = (await eventsOf(store, child?.sessionId ?? '')).slice(-2)
     expect(end).toMatchObject([

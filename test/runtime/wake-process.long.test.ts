@@ -6,11 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { type Event, scripted, type CompleteStore } from '../../src/index.ts'
 import { makeFolder, open } from '../stores/folder.ts'
 import { make } from './scene.ts'
 import { asleep, say } from './wake-stage.ts'
+import { until } from '../until.ts'
 
 type Wishes = { readonly provider?: 'well' | 'busy'; readonly leaseMs?: number; readonly idleMs?: number }
 type Child = ChildProcessByStdio<null, Readable, null>
@@ -117,7 +118,7 @@ it('B-WAKE-61: a busy provider leaves the input pending and the session sleeping
   await asleep(store, 's', [])
   await say(store, 's', 'note')
   const first = start({ provider: 'busy' })
-  await vi.waitFor(async () => expect(await store.card('s')).toMatchObject({ status: 'rescheduling' }), 20_000)
+  await until(async () => expect(await store.card('s')).toMatchObject({ status: 'rescheduling' }))
   first.kill('SIGKILL')
   await once(first, 'exit')
   const [failed] = await eventsOf(store, 's', 'model.failed')
@@ -151,8 +152,8 @@ it('B-WAKE-62: a worker with nothing to do stays, and drives what another proces
   await asleep(store, 'woken', [{ due: store.now() + 700 }])
   await asleep(store, 'told', [])
   await say(store, 'told', 'note')
-  await vi.waitFor(async () => expect(await store.card('told')).toMatchObject({ outcome: 'completed' }), 20_000)
-  await vi.waitFor(async () => expect(await store.card('woken')).toMatchObject({ outcome: 'completed' }), 20_000)
+  await until(async () => expect(await store.card('told')).toMatchObject({ outcome: 'completed' }))
+  await until(async () => expect(await store.card('woken')).toMatchObject({ outcome: 'completed' }))
   expect(journal()).toEqual(['told'])
   const [scheduled] = await eventsOf(store, 'woken', 'wake.scheduled')
   const [started] = await eventsOf(store, 'woken', 'run.started')

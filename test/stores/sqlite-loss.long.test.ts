@@ -1,10 +1,11 @@
 // Loss and damage that SQLite itself does not report: rows beside the logs, the write-ahead log, and files that go away.
 import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { SCHEMA_VERSION } from '../../src/stores/sqlite/sqlite-schema.ts'
 import type { Card } from '../../src/ports/store.ts'
 import { admit, begin, card, claim, create, message, note, outcome, seqs, write } from '../contract/fixture.ts'
 import { makeFile, makeFolder, meddle, open } from './folder.ts'
+import { until } from '../until.ts'
 
 const ACCOUNT = 'day:a:1'
 
@@ -208,7 +209,7 @@ describe('what was acknowledged', () => {
     await new Promise((done) => setTimeout(done, 1_500))
     const [before, told] = [dues.length, news.length]
     for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`)
-    await vi.waitFor(() => expect([dues.length > before, news.length > told]).toEqual([true, true]), 10_000)
+    await until(() => expect([dues.length > before, news.length > told]).toEqual([true, true]))
     expect(await outcome(store.due(0))).toBe('store_replaced')
   })
 })

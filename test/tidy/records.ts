@@ -1,4 +1,4 @@
-// Rules that tie written things together: event types, golden logs, behaviour ids, links, and what may not be named.
+// Rules that tie written things together: event types, golden logs, links, and what may not be named.
 // It reads text and syntax only. What the words mean is for the tests that cite them.
 import { posix } from 'node:path'
 import { nameOf, nodeAt, type SourceFile, type TextFile, type Violation, violation, walk } from './source.ts'
@@ -20,26 +20,6 @@ function typeOfLine(line: string): unknown {
   if (line.trim() === '') return null
   const event = JSON.parse(line) as { readonly type?: unknown; readonly body?: { readonly type?: unknown } }
   return event.type ?? event.body?.type
-}
-
-const behaviourLine = /^- \*\*(B-[A-Z]+(?:-[A-Z]+)*-\d+)\*\*/gm
-const behaviourId = /\bB-[A-Z]+(?:-[A-Z]+)*-\d+\b/g
-
-/** A behaviour is cited by a test or names the issue that will bring it; a test cites only what is written. */
-export function uncitedBehaviours(behaviour: TextFile, tests: readonly TextFile[]): readonly Violation[] {
-  const cited = new Map(tests.flatMap((file) => [...file.text.matchAll(behaviourId)].map((id) => [id[0], file.path])))
-  const found: Violation[] = []
-  const written = new Set<string>()
-  for (const match of behaviour.text.matchAll(behaviourLine)) {
-    const id = match[1] ?? ''
-    const line = behaviour.text.slice(match.index).split('\n', 1)[0] ?? ''
-    const later = /\(later: [^)]+\)/.test(line)
-    if (written.has(id)) found.push(violation(behaviour, match.index, `${id} is written twice`))
-    if (!later && !cited.has(id)) found.push(violation(behaviour, match.index, `${id} is cited by no test`))
-    written.add(id)
-  }
-  const unknown = [...cited].filter(([id]) => !written.has(id))
-  return [...found, ...unknown.map(([id, path]) => `${path}:1 cites ${id}, which ${behaviour.path} does not hold`)]
 }
 
 const markdownLink = /\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g

@@ -30,7 +30,7 @@ const quick: Clock = {
   timer: (ms, fire) => runtimeClock.timer(ms > 3_000 ? ms : ms / 10, fire),
 }
 
-const gone = (mark: string) => vi.waitFor(() => expect(processesWith(mark)).toEqual([]), { timeout: 10_000 })
+const gone = (mark: string) => until(() => expect(processesWith(mark)).toEqual([]))
 
 describe('the process', () => {
   it('B-MCP-40: it gets a short list of variables and those it was given, and nothing else', async () => {

@@ -11,6 +11,7 @@ import { PROTECTED } from '../../src/tools/files/protected-names.ts'
 import { scanProtected, NOTHING_SEEN } from '../../src/tools/shell/scan-protected.ts'
 import { Box, noBubblewrap } from './box.ts'
 import { toolContext } from './context.ts'
+import { until } from '../until.ts'
 
 let box: Box
 beforeEach(() => {
@@ -96,7 +97,7 @@ describe('a confined command (needs bubblewrap)', () => {
     const stop = new AbortController()
     const done = box.output({ command: 'echo evil > .envrc; sleep 60' }, {}, stop.signal)
     const made = join(box.workspace, '.envrc')
-    await vi.waitFor(() => expect(existsSync(made)).toBe(true), 5_000)
+    await until(() => expect(existsSync(made)).toBe(true))
     stop.abort()
     await expect(done).rejects.toMatchObject({ kind: 'Interrupted' })
     expect([existsSync(made), existsSync(`${made}.unapproved`)]).toEqual([false, true])

@@ -1,6 +1,6 @@
 // A run within somebody else's trace: the `traceparent` it is given, in the log, in spans, tools, children and requests of models;
 // and spans of open runs that are sent as they end.
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -19,6 +19,7 @@ import { DIALECTS, stage as hostedStage } from '../models/hosted-stage.ts'
 import { moment } from '../runtime/scene.ts'
 import { Kept, stage } from './stage.ts'
 import { drawn } from './tale.ts'
+import { until } from '../until.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'
@@ -229,13 +230,13 @@ describe('spans of an open run', () => {
     })
     const session = await harness.open()
     const done = session.run('go')
-    await vi.waitFor(async () => {
+    await until(async () => {
       const { events } = await store.read(session.id, 0)
       expect(events.filter(({ type }) => type === 'model.started')).toHaveLength(2)
     })
     expect(sink.batches).toEqual([])
     clock.advance(1_000)
-    await vi.waitFor(() => expect(sink.batches).toHaveLength(1))
+    await until(() => expect(sink.batches).toHaveLength(1))
     const child = ['execute_tool subagent', 'invoke_agent subagent', 'chat', 'execute_tool ask', 'chat']
     expect(sink.batches[0]?.map(({ name }) => name.split(' scripted')[0]).toSorted()).toEqual(
       ['chat', 'execute_tool ask', ...child].toSorted(),
@@ -265,7 +266,7 @@ describe('spans of an open run', () => {
     const { harness } = stage(script, { store, tools: [tool], tracing: tracing({ sinks: [first], live: true }) })
     const { id } = await harness.open()
     await harness.session(id).send('go')
-    await vi.waitFor(async () => {
+    await until(async () => {
       const { events } = await store.read(id, 0)
       expect(events.filter(({ type }) => type === 'model.started')).toHaveLength(2)
     })
@@ -316,7 +317,7 @@ describe('spans of an open run', () => {
     })
     const session = await harness.open()
     const done = session.run('go')
-    await vi.waitFor(async () => {
+    await until(async () => {
       const { events } = await store.read(session.id, 0)
       expect(events.filter(({ type }) => type === 'model.started')).toHaveLength(2)
     })

@@ -62,6 +62,7 @@ async function tabOf(shared: Browser, one: Served, path: string, look: Tab): Pro
       colorScheme: dark ? 'dark' : 'light',
       reducedMotion: 'reduce',
     }))
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const wrong: string[] = []
   page.on('console', (message) => {

@@ -78,6 +78,7 @@ export async function looking({ width, dark, height = 860 }: Look): Promise<Look
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
   })
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const wrong: string[] = []
   page.on('console', (message) => {

@@ -213,7 +213,7 @@ export class Worker {
     const ended = this.#attempt(session, stopSignal, claim).finally(() => this.#left(session))
     const attempt: AttemptSlot = {
       stopSignal,
-      epoch: 0,
+      epoch: claim?.epoch ?? 0,
       lookAgain: false,
       why,
       later: false,
@@ -263,12 +263,11 @@ export class Worker {
 
   /** The look of the due loop: a session that failed too often is left alone. It never rejects. */
   async look(session: string, alone: boolean, claim?: Claim): Promise<WorkerLook> {
-    const running = claim ? await this.#outlasting(session, claim) : this.#attempts.get(session)
-    if (this.#closing && !(claim && running)) {
+    const attempt = await this.#attemptFor(session, alone ? 'alone' : 'found', claim)
+    if (!attempt) {
       if (claim) await this.#services.store.release(session, claim.epoch).catch(() => {})
       return { seen: 'seen', looked: { type: 'stopped' } }
     }
-    const attempt = running ?? this.#begin(session, alone ? 'alone' : 'found', claim)
     try {
       const looked = await attempt.ended
       // The store does not know that the session is another program's. So this worker remembers it, and looks less and
@@ -321,13 +320,21 @@ export class Worker {
   }
 
   /**
-   * Finds an attempt of this worker that claimed the session after this claim. An attempt that claimed it before has
-   * lost its lease: it can write nothing more, and is awaited.
+   * The attempt that a look waits for. With a claim, it is one that claimed the session after this claim, or a new one.
+   * An attempt that claimed it before has lost its lease: it can write nothing more, and is awaited. A session never has
+   * two attempts here, also when several looks await the same one: nothing may happen between its end and the next
+   * `#begin`. Undefined while the worker closes.
    */
-  async #outlasting(session: string, claim: Claim): Promise<AttemptSlot | undefined> {
+  async #attemptFor(
+    session: string,
+    why: AttemptSlot['why'],
+    claim: Claim | undefined,
+  ): Promise<AttemptSlot | undefined> {
     for (;;) {
       const running = this.#attempts.get(session)
-      if (!running) return undefined
+      if (this.#closing && !(claim && running)) return undefined
+      if (!running) return this.#begin(session, why, claim)
+      if (!claim) return running
       if (running.epoch !== 0 && running.epoch < claim.epoch) {
         running.stopSignal.reason ??= 'lost'
         running.stopSignal.ring()

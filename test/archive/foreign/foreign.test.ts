@@ -127,7 +127,7 @@ describe('Foreign transcripts', () => {
     expect(linesOf(await goOn(cut))[0]).toMatch(/^user: This session is being continued/)
   })
 
-  it('B-FOREIGN-1 B-FOREIGN-10: a rollout of Codex is read without what the program wrote itself', async () => {
+  it('B-FOREIGN-1, B-FOREIGN-10: a rollout of Codex is read without what the program wrote itself', async () => {
     const store = memory()
     const { from } = await imported(store, fixture('codex.jsonl'), 'codex')
     expect(from).toMatchObject({ entries: 15, leftOut: 7, unanswered: 0, unmatched: 0 })

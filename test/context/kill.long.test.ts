@@ -2,10 +2,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { chaosOf, eventsOf, ofType } from '../models/hosted-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { GOOD_SUMMARY } from './long-stage.ts'
+import { until } from '../until.ts'
 
 const SESSION = 'long'
 /** Compiled by `npm run build:all`, which the tests begin with. */
@@ -38,7 +39,7 @@ it('B-COMPACT-17: after a kill during the summary another process compacts once,
     return child
   }
   const child = start()
-  await vi.waitFor(() => expect(summaries).toBe(1), { timeout: 30_000, interval: 20 })
+  await until(() => expect(summaries).toBe(1))
   child.kill('SIGKILL')
   await once(child, 'exit')
   await once(start(), 'exit')
@@ -77,7 +78,7 @@ it('B-TARGET-9: after a kill between a shortened result and the answer another p
     return child
   }
   const child = start()
-  await vi.waitFor(() => expect(sent).toHaveLength(1), { timeout: 30_000, interval: 20 })
+  await until(() => expect(sent).toHaveLength(1))
   child.kill('SIGKILL')
   await once(child, 'exit')
   await once(start(), 'exit')

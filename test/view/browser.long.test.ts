@@ -41,9 +41,11 @@ async function bundled(code: string): Promise<{ readonly code: string; readonly 
 async function logs(seeds: readonly number[]): Promise<readonly { session: string; events: readonly Event[] }[]> {
   const found: { session: string; events: readonly Event[] }[] = []
   for (const seed of seeds) {
-    await simulate(seed, async (store) => {
-      for (const { session } of await store.list({ limit: 1_000 }))
-        found.push({ session, events: await readLog(store, session) })
+    await simulate(seed, {
+      look: async (store) => {
+        for (const { session } of await store.list({ limit: 1_000 }))
+          found.push({ session, events: await readLog(store, session) })
+      },
     })
   }
   return found
