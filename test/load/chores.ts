@@ -97,15 +97,16 @@ export class Chores {
 
   /** Again until it is answered, by either server: then it is on disk. */
   async #post(id: string): Promise<string> {
-    const text = JSON.stringify({ id, text: `Order ${id}.` })
+    const delivery = { id, text: `Order ${id}.` }
+    const signature = createHmac('sha256', SECRET).update(JSON.stringify(delivery)).digest('hex')
     const headers = {
       'x-github-event': 'order',
       'x-github-delivery': id,
-      'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(text).digest('hex')}`,
+      'x-hub-signature-256': `sha256=${signature}`,
     }
     for (;;) {
       try {
-        const answer = await this.#chance.pick(this.#servers).ask('POST', 'triggers/orders', JSON.parse(text), headers)
+        const answer = await this.#chance.pick(this.#servers).ask('POST', 'triggers/orders', delivery, headers)
         if (answer.status === 202) return (JSON.parse(answer.text) as { readonly session: string }).session
         if (answer.status < 500) this.wrong.push(`delivery ${id}: ${answer.status} ${answer.text}`)
       } catch {}

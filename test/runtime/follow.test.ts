@@ -143,10 +143,10 @@ describe.each(STORAGES)('following a session on %s', (storage) => {
     const waits = followed.map(async (items) => {
       const got: Event[] = []
       for (;;) {
-        const { value } = await items.next()
-        if (value?.type !== 'event') continue
-        got.push(structuredClone(value.event))
-        Object.assign(value.event, { type: 'changed', seq: 0 })
+        const [item] = await some(items, 1)
+        if (item?.type !== 'event') return got
+        got.push(structuredClone(item.event))
+        Object.assign(item.event, { type: 'changed', seq: 0 })
         if (got.at(-1)?.type === 'run.settled') return got
       }
     })

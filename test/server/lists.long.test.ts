@@ -47,7 +47,7 @@ async function costOf(sessions: number): Promise<ReadonlyMap<string, Cost>> {
   await fillMany(store, sessions)
   const triggers = createTriggers({ models: [scripted([])], sources: { [SOURCE]: { targets: {} } } })
   const harness = { worker: { drives: false }, secrets: {}, graphs: [cronPlanner()], triggers } as const
-  const one = await served([], { store: store as never, harness })
+  const one = await served([], { store, harness })
   const costs = new Map<string, Cost>()
   for (const list of LISTS) {
     await one.json('GET', `/v1/${list}`)
@@ -64,6 +64,5 @@ it('B-PAGELIST-15: a list takes as many statements and rows among 10,000 session
     const [before, after] = [few.get(list), many.get(list)]
     return (after?.statements ?? 0) > (before?.statements ?? 0) + 1 || (after?.rows ?? 0) > (before?.rows ?? 0) + 250
   })
-  const said = LISTS.map((list) => `${list}: ${JSON.stringify(few.get(list))} and ${JSON.stringify(many.get(list))}`)
-  expect(new Set(grows), said.join('\n')).toEqual(WALKS)
+  expect(new Set(grows)).toEqual(WALKS)
 }, 300_000)

@@ -116,8 +116,8 @@ class FollowSource implements PullSource<Followed> {
     this.#at += 1
     this.#last = event
     this.#spoken?.passEvent(event)
-    // A reader may change what it is given.
-    return { type: 'event', event: this.#isTold ? cloneJson(event) : event }
+    // A reader may change what it is given, and this source goes on from its own.
+    return { type: 'event', event: this.#isTold ? cloneJson(event) : { ...event } }
   }
 
   /** Replies that were over at the starting point give no deltas, such as those of a lost attempt that still talks. */
