@@ -136,7 +136,7 @@ export const SECTIONS: Readonly<Record<string, string>> = {
   'Programs on one store': 'DRIVES',
   'A mounted server': 'MOUNT',
   'Tokens of a server': 'TOKEN',
-  'The server': 'SERVE OPENAPI',
+  'The server': 'SERVE OPENAPI SOAK',
   Views: 'VIEW',
   Pages: 'WEB PAGE2',
   'Export and import': 'PORT KIND IMPORT REVIEW FOREIGN',

@@ -8,7 +8,7 @@ import type { IdempotencyKey } from './idempotency-keys.ts'
 import { HttpRefusal, missingSessionRefusal } from './refusals.ts'
 import { driverText } from '../view/session-program.ts'
 import type { RunMetrics } from './metrics.ts'
-import type { SseOptions } from './sse.ts'
+import type { SseOptions, StreamsLimit } from './sse.ts'
 import type { TokenRegistry } from './token-registry.ts'
 import type { WebhookDesk } from './webhook-endpoints.ts'
 import type { Frames, Principal, WireAgent, WireReceipt } from './wire.ts'
@@ -72,6 +72,7 @@ export type ServerState = {
   /** The path that the server is mounted under; empty at the root. */
   readonly base: string
   readonly sse: Partial<SseOptions>
+  readonly streamsLimit: StreamsLimit
   report(where: string, error: unknown): void
 }
 
