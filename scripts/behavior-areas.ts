@@ -95,6 +95,7 @@ export const SECTIONS: Readonly<Record<string, string>> = {
   Operations: 'OPS BACKUP',
   'Numbers of runs, and blueprints': 'METRIC BLUEPRINT',
   'Real kills': 'CRASH',
+  'Power loss': 'POWERLOSS',
   'How runs end': 'SETTLE',
   'Conversations from elsewhere': 'BRING',
   'Verbs and results': 'VERB',

@@ -19,6 +19,7 @@ import { handOf, reviewOf, simGraph } from './graphs.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
+import { secretIn } from './secrets.ts'
 
 const TOOL_MS = 60
 /** What every request counts, where contexts fill up. */
@@ -28,7 +29,7 @@ const RESULT_CHARS = 700
 
 /** The agents of one process, each made once. */
 export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (name: string) => Agent {
-  const tools = simTools(process, oracle)
+  const tools = simTools(process, oracle, cast.secret)
   const agents = new Map<string, Agent>()
   return (name) => {
     const agent =
@@ -91,9 +92,9 @@ const CUTS_MAX = 7
 const PRICE = { input: 0.05, output: 1 }
 const PROFILE = { price: PRICE, known: true, contextTokens: 1_000_000, cost: () => 0 }
 const ABLE = { name: 'simulated', native: 'no' }
-const PRICED = { able: ABLE, secrets: {}, outputTokensMax: COST_MAX, profile: async () => PROFILE }
+export const PRICED = { able: ABLE, secrets: {}, outputTokensMax: COST_MAX, profile: async () => PROFILE }
 
-const anything: StandardSchema<{ readonly n: number }> = {
+export const anything: StandardSchema<{ readonly n: number }> = {
   '~standard': {
     validate: (value) => {
       const { n } = value as { readonly n?: Json }
@@ -103,7 +104,7 @@ const anything: StandardSchema<{ readonly n: number }> = {
   },
 }
 
-function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
+function simTools(process: SimProcess, oracle: Oracle, secret: boolean): readonly Tool[] {
   type Extra = {
     sequential?: boolean
     approval?: 'ask' | (() => Promise<'ask'>)
@@ -120,7 +121,7 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
       timeoutMs: TOOL_MS,
       ...extra,
       execute: (args, context) =>
-        work(process, oracle, context, effect, { args, place: extra.place && placeHash(extra.place()) }),
+        work(process, oracle, context, effect, { args, secret, place: extra.place && placeHash(extra.place()) }),
     })
   const outside = defineTool({
     name: 'outside',
@@ -179,8 +180,8 @@ function placeHash(place: string): string {
 }
 
 type Context = { readonly session: string; readonly call: string; readonly signal: AbortSignal }
-/** What it runs with, and where. */
-type Acting = { readonly args?: unknown; readonly place?: string | undefined }
+/** What it runs with, where, and whether it tells a secret. */
+type Acting = { readonly args?: unknown; readonly place?: string | undefined; readonly secret?: boolean }
 
 /** Acts somewhere in the middle of its time; sometimes fails, sometimes ignores its abort, sometimes takes far too long. */
 async function work(
@@ -188,7 +189,7 @@ async function work(
   oracle: Oracle,
   context: Context,
   effect: EffectClass,
-  { args, place }: Acting = {},
+  { args, place, secret = false }: Acting = {},
 ): Promise<string> {
   const { chance } = process
   const heedless = chance.yes(0.3)
@@ -196,12 +197,13 @@ async function work(
   if (context.signal.aborted && !heedless) throw new Error('aborted')
   oracle.execute(context.session, context.call, effect, place, args)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
-  if (chance.yes(0.15)) throw new Error('the tool failed')
+  const more = secret ? secretIn(context.call) : ''
+  if (chance.yes(0.15)) throw new Error(`the tool failed.${more}`)
   // Long enough that old results are worth clearing where contexts fill up.
-  return `done ${context.call} `.padEnd(RESULT_CHARS, 'and on ')
+  return `done ${context.call}${more} `.padEnd(RESULT_CHARS, 'and on ')
 }
 
-function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, oracle: Oracle): Model {
+function simModel(role: Role, { window, forgetful, secret }: Cast, process: SimProcess, oracle: Oracle): Model {
   return {
     name: 'simulated',
     async call(request, context) {
@@ -234,7 +236,7 @@ function simModel(role: Role, { window, forgetful }: Cast, process: SimProcess, 
         : role.brief && chance.yes(0.7)
           ? []
           : arranged(callsOf(request, chance), role)
-      const reply = said(request, calls, chance, window !== null)
+      const reply = said(request, calls, chance, { filling: window !== null, secret })
       return role.reviews && calls.length === 0 && reply.parts.length > 0
         ? { ...reply, parts: [{ type: 'text', text: reviewOf(chance) }] }
         : reply
@@ -265,7 +267,7 @@ async function summary(
 }
 
 /** A summary that counts. */
-function sections(seq: number, done: string): string {
+export function sections(seq: number, done: string): string {
   const goal =
     'Go on with what was asked for, call the tools that are needed, and say in the end what came of all of them.'
   const state =
@@ -399,15 +401,21 @@ function questionIn({ messages }: Request): string | undefined {
   return undefined
 }
 
-function said(request: Request, calls: readonly ReplyCall[], chance: Chance, filling: boolean): Reply {
+function said(
+  request: Request,
+  calls: readonly ReplyCall[],
+  chance: Chance,
+  { filling, secret }: { readonly filling: boolean; readonly secret: boolean },
+): Reply {
   const silent = calls.length === 0 && chance.yes(0.08)
   const counted = chance.between(50, 300)
+  const more = secret ? secretIn(`${request.seq}`) : ''
   // Where contexts fill up, a request counts by its length.
   const inputTokens = filling ? FILLED_BASE + Math.ceil(requestBytes(request).length / 4) : counted
   const usage = { inputTokens, outputTokens: chance.between(10, 200) }
   const reply: Reply = {
     type: 'reply',
-    parts: silent ? [] : [{ type: 'text', text: `Said at ${request.seq} of ${request.session}.` }],
+    parts: silent ? [] : [{ type: 'text', text: `Said at ${request.seq} of ${request.session}.${more}` }],
     calls,
     finish: silent ? 'length' : 'stop',
     usage,

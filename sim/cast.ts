@@ -66,6 +66,8 @@ export type Cast = {
   readonly window: number | null
   /** Its summaries say nothing. */
   readonly forgetful: boolean
+  /** What is said has a secret in it now and then. */
+  readonly secret: boolean
 }
 
 /** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
@@ -137,6 +139,7 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
     tells: chance.yes(0.6),
     window,
     forgetful,
+    secret: false,
   }
 }
 

@@ -18,6 +18,7 @@ import type { Cast } from './cast.ts'
 import { NEVER } from './idle-harness.ts'
 import type { Oracle } from './oracle.ts'
 import type { Stage } from './people.ts'
+import { OWN } from './programs.ts'
 import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
 
@@ -70,7 +71,7 @@ export class Cells {
   async play(): Promise<void> {
     const { store, actor } = this.#stage
     this.busy += 1
-    const created = { type: 'session.created', agent: SCRIPT, planner: SCRIPT } as const
+    const created = { type: 'session.created', agent: SCRIPT, planner: SCRIPT, program: OWN } as const
     await store.commit([ownerWrite(SESSION, EMPTY, [created], { now: actor.now(), epoch: 0 })])
     const parts = [{ type: 'text', text: PROGRAM }] as const
     await this.#stage.say(SESSION, { type: 'user.message', id: 'begin', parts, when: 'next' })

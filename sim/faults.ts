@@ -5,6 +5,7 @@ import { CLOCK_FAULTS } from './faults-clocks.ts'
 import { CONSUMER_FAULTS } from './faults-consumers.ts'
 import { CONTEXT_FAULTS } from './faults-contexts.ts'
 import { NETWORK_PLANTED } from './faults-network.ts'
+import { PEOPLE_FAULTS } from './faults-people.ts'
 
 export type Planted = {
   readonly name: string
@@ -578,4 +579,5 @@ export const FAULTS: readonly Planted[] = [
   ...CELL_FAULTS,
   ...CONSUMER_FAULTS,
   ...NETWORK_PLANTED,
+  ...PEOPLE_FAULTS,
 ]

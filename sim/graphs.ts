@@ -14,6 +14,7 @@ import type { Cast, Role } from './cast.ts'
 import { PHASES, UNDO } from './flows.ts'
 import type { Oracle } from './oracle.ts'
 import type { Stage } from './people.ts'
+import { OWN } from './programs.ts'
 import type { SimProcess } from './process.ts'
 import { Chance } from './scheduler.ts'
 
@@ -111,7 +112,12 @@ export class Director {
     const { store, actor, over } = this.#stage
     const { chance } = actor
     this.busy += 1
-    const created = { type: 'session.created', agent: this.#kind, planner: `graph:${this.#kind}` } as const
+    const created = {
+      type: 'session.created',
+      agent: this.#kind,
+      planner: `graph:${this.#kind}`,
+      program: OWN,
+    } as const
     await store.commit([ownerWrite(GRAPHED, EMPTY, [created], { now: actor.now(), epoch: 0 })])
     await this.#tell(0, 'Begin.')
     for (let n = 1; n < WORDS && !over() && actor.elapsed() < UNTIL_MS; ) {

@@ -20,7 +20,7 @@ export class Guarding {
     const told = this.#told.get(session) ?? anew()
     this.#told.set(session, told)
     if (e.type === 'run.started') this.#told.set(session, anew())
-    else if (e.type === 'note.added' && (e.kind === 'limit' || e.kind === 'nudge')) {
+    else if (e.type === 'note.added' && w.run !== null && (e.kind === 'limit' || e.kind === 'nudge')) {
       if (told.notices.has(e.text)) fail(`G1 told twice in one run: ${e.text}`)
       told.notices.add(e.text)
     } else if (e.type === 'agent.tool_result') fails(told, w, e)

@@ -15,6 +15,7 @@ import { Flows } from './flows.ts'
 import { Guarding } from './guarding.ts'
 import { Money } from './money.ts'
 import type { Oracle } from './oracle.ts'
+import { isVerb, programOf } from './programs.ts'
 import { Trees } from './trees.ts'
 import { Verdicts } from './verdicts.ts'
 import {
@@ -118,6 +119,17 @@ export class Invariants {
     return this.#digest
   }
 
+  /** Sessions that were removed, also those whose id is used again. */
+  readonly gone = new Set<string>()
+
+  /** The session is removed: what comes under its id is another. */
+  forget(session: string): void {
+    this.gone.add(session)
+    this.#sessions.delete(session)
+    this.leases.delete(session)
+    this.#oracle.forget(session)
+  }
+
   /** The last event of the session that was taken. */
   seqOf(session: string): number {
     return this.#sessions.get(session)?.fold.seq ?? 0
@@ -148,6 +160,7 @@ export class Invariants {
       this.#families.take(session, w, e, deaf)
     }
     this.#guarding.take(session, w, e, deaf)
+    if (e.type === 'session.created' || e.type === 'session.imported') w.program = e.program ?? null
     w.epoch = Math.max(w.epoch, e.epoch)
     // A file may say that a call runs: nothing of this session does.
     if (e.type === 'agent.tool_use') {
@@ -155,6 +168,7 @@ export class Invariants {
       if (call) call.intents += 1
     } else this.#rules(session, w, e, deaf)
     take(w.fold, e)
+    paid(w, e, deaf)
   }
 
   /** One commit has been taken, with all the sessions it wrote to. */
@@ -194,6 +208,11 @@ export class Invariants {
     if (e.at < w.fold.at) fail('I1 time went back')
     if (e.epoch > 0 && e.epoch < w.epoch) fail('I2 an older epoch wrote after a newer one')
     if (e.epoch > 0 && e.epoch !== this.leases.get(session)?.epoch) fail('I3 a worker without the lease wrote')
+    if (w.fold.seq === 0 && e.type !== 'session.created' && this.gone.has(session))
+      fail('X1 something is written to a session that was removed')
+    if (w.closed && e.type !== 'session.closed') fail('X5 a session that is closed goes on')
+    if (e.type === 'session.closed') w.closed = true
+    this.#programs(session, w, e, fail)
     if (e.epoch > 0 && w.held) fail('I39 an imported session is driven before anybody let it go on')
     w.epoch = Math.max(w.epoch, e.epoch)
     // No hook was asked about the events that a new session begins with, and they cost nothing.
@@ -214,6 +233,7 @@ export class Invariants {
     }
     try {
       take(w.fold, e)
+      paid(w, e, fail)
       if (e.type === 'session.closed') w.wakes.clear()
       const kept = w.fold.wakes.map(({ key }) => key)
       if (kept.length !== w.wakes.size || !kept.every((key) => w.wakes.has(key))) fail('I53 a wake is lost')
@@ -221,6 +241,19 @@ export class Invariants {
       w.broken = true
       fail(`I4 the log cannot be folded: ${error instanceof Error ? error.message : String(error)}`)
     }
+  }
+
+  /** Only workers of the program that made a session drive it. */
+  #programs(session: string, w: Watched, e: Event, fail: Fail): void {
+    if (e.type === 'session.created') {
+      w.program = e.program ?? null
+      if (e.parent && this.#sessions.get(e.parent.session)?.program !== w.program)
+        fail(`N2 a child is of the program "${w.program}", and its parent is not`)
+    }
+    if (e.epoch === 0 || w.program === null) return
+    const { worker = '' } = this.leases.get(session) ?? {}
+    if (!isVerb(worker) && w.program !== programOf(worker))
+      fail(`N1 ${worker} drives a session of the program "${w.program}"`)
   }
 
   #count(e: Event): void {
@@ -299,7 +332,7 @@ export class Invariants {
         return concluded(w, e, fail)
       case 'context.compacted':
         this.#oracle.compacted(session, e.seq)
-        return this.#compacted(w, e, fail)
+        return this.#compacted(w, e, isVerb(this.leases.get(session)?.worker ?? ''), fail)
       case 'session.imported':
         w.prefix = 0
         this.#forgetOptions(session, e.seq)
@@ -316,10 +349,10 @@ export class Invariants {
     }
   }
 
-  /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. */
-  #compacted(w: Watched, e: EventOf<'context.compacted'>, fail: Fail): void {
+  /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. People may ask again. */
+  #compacted(w: Watched, e: EventOf<'context.compacted'>, byHand: boolean, fail: Fail): void {
     const isAsked = e.usage !== undefined || e.cost !== undefined
-    if (isAsked && w.compactFailures >= FAILURES_MAX)
+    if (isAsked && !byHand && w.compactFailures >= FAILURES_MAX)
       fail('I59 a summary is asked for after summaries failed too often')
     if (e.failed !== undefined) w.compactFailures += 1
     if (e.cleared !== undefined) {
@@ -329,7 +362,7 @@ export class Invariants {
     }
     if (e.cut === undefined) return
     this.seen.cuts += 1
-    if (w.cutAt > 0 && w.repliedAt < w.cutAt) fail('I58 a context is cut twice without a reply between')
+    if (!byHand && w.cutAt > 0 && w.repliedAt < w.cutAt) fail('I58 a context is cut twice without a reply between')
     w.cutAt = e.seq
     w.prefix = 0
     if (e.failed === undefined) w.compactFailures = 0
@@ -503,6 +536,7 @@ function begun(w: Watched, e: EventOf<'run.started'>, fail: Fail): void {
     replies: 0,
     toolCalls: 0,
     tokens: 0,
+    cost: 0,
     ends: false,
     wide: new Map(),
     denied: new Set(),
@@ -567,6 +601,17 @@ function replied(w: Watched, e: EventOf<'agent.message'>, fail: Fail): void {
   if (run && !over) run.toolCalls = calls
   spent(w, e.usage)
   for (const [index, proposal] of e.calls.entries()) w.calls.set(`${e.seq}.${index}`, record(e, proposal, over))
+}
+
+/** What the events of a session and of its run cost is what the session says that they cost. */
+function paid(w: Watched, e: Event, fail: Fail): void {
+  const cost = 'cost' in e ? (e.cost ?? 0) : 0
+  w.cost += cost
+  if (w.run) w.run.cost += cost
+  const { fold } = w
+  if (fold.cost !== w.cost) fail(`I63 the session says that it cost ${fold.cost}, and its events cost ${w.cost}`)
+  if (fold.run && fold.run.cost !== w.run?.cost)
+    fail(`I63 the run says that it cost ${fold.run.cost}, and its events cost ${w.run?.cost}`)
 }
 
 function spent({ run }: Watched, usage: Usage | undefined): void {

@@ -13,6 +13,7 @@ import type { Cast } from './cast.ts'
 import { buildIdleHarness, NEVER } from './idle-harness.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess, Walls } from './process.ts'
+import { OWN } from './programs.ts'
 import { Chance } from './scheduler.ts'
 // A harness loads these when they are first needed.
 import '../src/sessions/list-page.ts'
@@ -69,7 +70,7 @@ export class Jobs {
   async play(): Promise<void> {
     const { actor, store } = this.#stage
     this.busy += 1
-    const created = { type: 'session.created', agent: CRON, planner: CRON } as const
+    const created = { type: 'session.created', agent: CRON, planner: CRON, program: OWN } as const
     for (const rules of JOBS) {
       await store.commit([ownerWrite(idOf(rules), EMPTY, [created], { now: actor.now(), epoch: 0 })])
       const job = { ...rules, line: '* * * * *', agent: AGENT, input: 'Work.' }

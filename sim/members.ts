@@ -7,6 +7,7 @@ import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
 import { BOARD } from '../src/boards/board-planner.ts'
 import { BoardHandle, type BoardSessions } from '../src/boards/board-handle.ts'
 import type { Stage } from './people.ts'
+import { OWN } from './programs.ts'
 import { Chance } from './scheduler.ts'
 
 const NAMES = ['m0', 'm1', 'm2']
@@ -38,7 +39,7 @@ export class Members {
   async play(): Promise<void> {
     const { store, actor } = this.#stage
     this.busy += 1
-    const created = { type: 'session.created', agent: BOARD, planner: BOARD } as const
+    const created = { type: 'session.created', agent: BOARD, planner: BOARD, program: OWN } as const
     await store.commit([ownerWrite(BOARD, EMPTY, [created], { now: actor.now(), epoch: 0 })])
     const members = NAMES.map((name) => ({ name, role: 'worker', session: name }) as const)
     await this.#asked(() =>

@@ -3,6 +3,7 @@
 import { writerTime } from '../src/kernel/clock.ts'
 import type { Event } from '../src/kernel/event.ts'
 import type { CompleteStore } from '../src/ports/store.ts'
+import type { Budget } from '../src/runtime/state/agent.ts'
 import { type Cast, HOLD_MAX } from './cast.ts'
 import type { Fail } from './watched.ts'
 
@@ -18,11 +19,18 @@ export class Money {
   readonly #accounts = new Map<string, Account>()
   readonly #payers = new Map<string, Payer>()
   readonly #touched = new Set<string>()
+  /** The budgets of roots that have one of their own, and how much more each was allowed. */
+  readonly #own = new Map<string, { readonly budget: Budget; raised: number }>()
   /** How many events it has seen: clocks may differ, their order does not. */
   #events = 0
 
   constructor(cast: Cast) {
     this.#cast = cast
+  }
+
+  /** The session has a budget of its own, which people raise. */
+  allow(session: string, budget: Budget): void {
+    this.#own.set(session, { budget, raised: 0 })
   }
 
   take(session: string, e: Event, fail: Fail): void {
@@ -35,17 +43,18 @@ export class Money {
     } else if (e.type === 'run.started') {
       payer.run = e.seq
       payer.runAt = this.#events
-    } else if (e.type === 'model.started') this.#hold(session, payer, e)
+    } else if (e.type === 'note.added') this.#raised(session, e)
+    else if (e.type === 'model.started') this.#hold(session, payer, e)
     else if (e.type === 'agent.message' || e.type === 'model.failed') {
       const lost = e.type === 'model.failed' && e.class === 'lost' && this.#cast.window !== null
       for (const id of (lost && payer.open?.accounts) || []) this.#account(id).unseen += HOLD_MAX
       this.#close(payer, costOf(e), fail)
-    } else if (e.type === 'context.compacted' && this.#cast.budget !== null) {
+    } else if (e.type === 'context.compacted' && this.#cast.budget !== null && e.cost !== undefined) {
       // Like what a tool asks of a model, a summary is paid under a budget only.
       for (const id of this.#accountsOf(session, payer, writerTime(e))) {
         const account = this.#account(id)
-        account.spent += e.cost ?? 0
-        account.undated += e.cost ?? 0
+        account.spent += e.cost
+        account.undated += e.cost
       }
     } else if (e.type === 'run.settled' && e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
       const accounts = this.#accountsOf(session, payer, writerTime(e))
@@ -85,6 +94,13 @@ export class Money {
     return wrong
   }
 
+  /** What a person allows counts from the moment when it is written down. */
+  #raised(session: string, { text }: Extract<Event, { type: 'note.added' }>): void {
+    const [, usd] = /raised the budget by \$(\d+(?:\.\d+)?)/.exec(text) ?? []
+    const own = this.#own.get(session)
+    if (own && usd !== undefined) own.raised += Math.round(Number(usd) * 1_000_000)
+  }
+
   #hold(session: string, payer: Payer, e: Extract<Event, { type: 'model.started' }>): void {
     if (!e.held) return
     payer.open = { amount: e.held, accounts: this.#accountsOf(session, payer, writerTime(e)) }
@@ -117,7 +133,7 @@ export class Money {
   }
 
   #accountsOf(session: string, { root, run }: Payer, at: number): readonly string[] {
-    if (this.#cast.budget === null) return [`session:${session}`]
+    if (this.#cast.budget === null && !this.#own.has(root)) return [`session:${session}`]
     const { agent } = this.#payers.get(root) ?? { agent: '' }
     return [`run:${session}:${run}`, `session:${session}`, `tree:${root}`, `day:${agent}:${Math.floor(at / DAY_MS)}`]
   }
@@ -130,6 +146,10 @@ export class Money {
   #limit(id: string): number | null {
     const { budget, allowances } = this.#cast
     const colon = id.indexOf(':')
+    const own = this.#own.get(id.split(':')[1] ?? '')
+    const isOwn = own !== undefined && id.startsWith('session:')
+    if (isOwn) return Math.round((own.budget.sessionUsd ?? 0) * 1_000_000) + own.raised
+    if (own !== undefined || id.startsWith('day:spender:')) return null
     if (budget === null) return allowances.get(id.slice(colon + 1)) ?? null
     const { runUsd, sessionUsd, treeUsd, dayUsd } = budget
     const usd = { run: runUsd, session: sessionUsd, tree: treeUsd, day: dayUsd }[id.slice(0, colon)]

@@ -4,6 +4,7 @@ import type { ModelFailure, Request } from '../src/ports/model.ts'
 import { textOf } from '../src/view/shown-text.ts'
 import { requestBytes } from './bytes.ts'
 import { RETRY_AFTER_MS } from './cast.ts'
+import { leaksInRequest } from './secrets.ts'
 
 export type Execution = {
   readonly session: string
@@ -142,6 +143,13 @@ export class Oracle {
     if (!late) this.#requests.set(session, { seq, bytes })
     this.#pairs(request)
     this.#pinned(request)
+    this.violations.push(...leaksInRequest(request))
+  }
+
+  /** The session is removed. What comes under its id begins anew. */
+  forget(session: string): void {
+    for (const known of [this.#told, this.#compacted, this.#pins, this.#requests]) known.delete(session)
+    for (const key of this.#heads.keys()) if (key.startsWith(`${session}:`)) this.#heads.delete(key)
   }
 
   /** The view of a session was compacted by this event. */

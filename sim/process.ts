@@ -6,6 +6,7 @@ import { withCapabilities } from '../src/stores/plan/complete-store.ts'
 import type { Claim, ProcessId, CompleteStore, Write } from '../src/ports/store.ts'
 import type { Clock, Processes } from '../src/ports/system.ts'
 import type { Gate } from './gate.ts'
+import { deskOf } from './programs.ts'
 import type { Network, NetworkTally } from './network.ts'
 import type { Actor, Chance, Scheduler } from './scheduler.ts'
 
@@ -228,7 +229,8 @@ export class SimProcess {
 
   #heldForOthers(writes: readonly Write[]): readonly string[] {
     const holds = writes.filter(({ charges }) => charges?.some(({ type }) => type === 'hold'))
-    return holds.map(({ session }) => session).filter((id) => (this.#shared.holder(id) ?? this.name) !== this.name)
+    const isOurs = (holder = this.name): boolean => holder === this.name || holder.includes(deskOf(this.name))
+    return holds.map(({ session }) => session).filter((id) => !isOurs(this.#shared.holder(id)))
   }
 
   async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<CompleteStore['commit']>>> {

@@ -17,6 +17,7 @@ import { textOf } from '../src/view/shown-text.ts'
 import type { Cast } from './cast.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
+import { OWN } from './programs.ts'
 import { Chance } from './scheduler.ts'
 
 const SHARE = 0.6
@@ -85,7 +86,7 @@ export class Pursuits {
     const counts = { roundsMax: ROUNDS, limit: null, spentBefore: 0 }
     const task = { session, life: 0, description: 'Write a poem.', rubric: '- It rhymes.', ...counts }
     const created = (agent: string, more: object): readonly OwnerBody[] => [
-      { type: 'session.created', agent, planner: 'model', ...more },
+      { type: 'session.created', agent, planner: 'model', program: OWN, ...more },
     ]
     const now = { now: store.now(), epoch: 0 }
     const grader = created(graderAgent(DEFAULT_AGENT), { labels: pursuedLabel(session), metadata: { [PURSUIT]: task } })

@@ -9,6 +9,7 @@ import type { Claim, CompleteStore } from '../src/ports/store.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 import { LocalLive } from '../src/live/local-live.ts'
 import { Observer } from '../src/runtime/hooks/run-observer.ts'
+import type { Agent } from '../src/runtime/state/agent.ts'
 import { Worker } from '../src/runtime/loop/worker.ts'
 import { memory } from '../src/stores/memory/memory-store.ts'
 import { simAgents } from './agent.ts'
@@ -26,6 +27,11 @@ import { hasJobs, Jobs } from './jobs.ts'
 import { Cells, hasCells } from './cells.ts'
 import { Deliveries, hasDeliveries } from './deliveries.ts'
 import { hasPursuits, Pursuits } from './pursuits.ts'
+import { Forms, hasForms } from './forms.ts'
+import { hasKeepers, Keepers } from './keepers.ts'
+import { hasOther, OTHER, OWN, programOf, STRANGE, STRANGE_AGENT, STRANGER } from './programs.ts'
+import { hasSecret, leaksInWrites, SECRET, SECRET_NAME } from './secrets.ts'
+import { hasSpender, Spenders } from './spenders.ts'
 import { Oracle } from './oracle.ts'
 import { hasListeners, Listeners } from './listeners.ts'
 import { Approver } from './approver.ts'
@@ -111,6 +117,16 @@ export type Report = {
   readonly cells: Cells['tally'] | null
   /** Of what sessions pursue in rounds; null where nothing is pursued. */
   readonly pursuits: Pursuits['tally'] | null
+  /** Of those who fork, compact, close and remove sessions; null where there are none. */
+  readonly keepers: Keepers['tally'] | null
+  /** Of a budget that is raised; null where there is none. */
+  readonly spenders: Spenders['tally'] | null
+  /** Of answers with a schema; null where there are none. */
+  readonly forms: Forms['tally'] | null
+  /** Runs of the sessions of another program; null where there is none. */
+  readonly strange: number | null
+  /** Tools and models say a secret. */
+  readonly secret: boolean
   /** Of the graphs that drive a session. */
   readonly flows: Flows['tally']
   /** Of the worktrees that are swept when a run ends. */
@@ -187,6 +203,9 @@ class Simulation {
   readonly #deliveries: Deliveries | null
   readonly #cells: Cells | null
   readonly #pursuits: Pursuits | null
+  readonly #keepers: Keepers | null
+  readonly #spenders: Spenders | null
+  readonly #forms: Forms | null
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -201,7 +220,8 @@ class Simulation {
     this.#scheduler = new Scheduler(seed, this.#gate)
     const { chance } = this.#scheduler.actor('cast')
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
-    this.#cast = withLongOutage(seed, withStrictHooks(seed, drawCast(chance, this.#sessions)))
+    const drawn = withLongOutage(seed, withStrictHooks(seed, drawCast(chance, this.#sessions)))
+    this.#cast = { ...drawn, secret: hasSecret(seed) }
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
     this.#walls = new Walls(this.#scheduler.actor('store'), () => this.#scheduler.elapsed() >= FAULTY_MS)
@@ -224,6 +244,9 @@ class Simulation {
     this.#deliveries = hasDeliveries(seed, this.#cast) ? new Deliveries(stageOf('deliveries')) : null
     this.#cells = hasCells(seed, this.#cast) ? new Cells(stageOf('cells'), seed, this.#oracle) : null
     this.#pursuits = hasPursuits(seed, this.#cast) ? new Pursuits(stageOf('pursuits')) : null
+    this.#keepers = hasKeepers(seed, this.#cast) ? new Keepers(stageOf('keepers'), this.#oracle) : null
+    this.#spenders = hasSpender(seed, this.#cast) ? new Spenders(stageOf('spenders')) : null
+    this.#forms = hasForms(seed, this.#cast) ? new Forms(stageOf('forms')) : null
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -233,8 +256,10 @@ class Simulation {
   async play(beside?: (stage: Stage) => Promise<void>): Promise<void> {
     await this.#cells?.load()
     await this.#store.open()
-    for (const session of this.#sessions) await this.#create(session)
+    for (const session of this.#sessions) await this.#create(session, session, OWN)
+    if (hasOther(this.#seed)) for (const session of STRANGE) await this.#create(session, STRANGE_AGENT, OTHER)
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
+    if (hasOther(this.#seed)) this.#boot(STRANGER, 0)
     for (const session of this.#sessions) this.#live(this.#people.user(session))
     this.#live(this.#approver.play())
     this.#live(this.#people.meddler())
@@ -248,6 +273,10 @@ class Simulation {
     if (this.#deliveries) this.#live(this.#deliveries.play())
     if (this.#cells) this.#live(this.#cells.play())
     if (this.#pursuits) this.#live(this.#pursuits.play())
+    if (this.#keepers) this.#live(this.#keepers.play())
+    if (this.#spenders) this.#live(this.#spenders.play())
+    if (this.#forms) this.#live(this.#forms.play())
+    if (hasOther(this.#seed)) for (const session of STRANGE) this.#live(this.#people.user(session))
     if (beside) this.#live(beside(this.#stageOf('beside')))
     await this.#pass(PATIENCE_MS + outageMs(this.#cast))
     this.#over = true
@@ -303,6 +332,8 @@ class Simulation {
         ...(this.#jobs?.violations ?? []),
         ...(this.#deliveries?.violations ?? []),
         ...(this.#pursuits?.violations ?? []),
+        ...(this.#keepers?.violations ?? []),
+        ...(this.#spenders?.violations ?? []),
         ...this.#errors,
       ],
       hash: this.#invariants.close(),
@@ -323,6 +354,11 @@ class Simulation {
       deliveries: this.#deliveries?.tally ?? null,
       cells: this.#cells?.tally ?? null,
       pursuits: this.#pursuits?.tally ?? null,
+      keepers: this.#keepers?.tally ?? null,
+      spenders: this.#spenders?.tally ?? null,
+      forms: this.#forms?.tally ?? null,
+      secret: this.#cast.secret,
+      strange: hasOther(this.#seed) ? this.#strangeRuns() : null,
       flows: this.#invariants.flows.tally,
       trees: this.#invariants.trees.seen,
       tally: this.#tally,
@@ -330,9 +366,13 @@ class Simulation {
     }
   }
 
+  #strangeRuns(): number {
+    return STRANGE.reduce((sum, session) => sum + (this.#invariants.ended.get(session)?.length ?? 0), 0)
+  }
+
   #broken(): boolean {
     const { violations = [] } = this.#members ?? {}
-    const others = [this.#listeners, this.#jobs, this.#deliveries, this.#pursuits]
+    const others = [this.#listeners, this.#jobs, this.#deliveries, this.#pursuits, this.#keepers, this.#spenders]
     const heard = others.reduce((sum, actor) => sum + (actor?.violations.length ?? 0), 0)
     const { length } = this.#oracle.violations
     return length + this.#invariants.violations.length + violations.length + heard + this.#errors.length > 0
@@ -348,26 +388,30 @@ class Simulation {
         (this.#jobs?.busy ?? 0) +
         (this.#deliveries?.busy ?? 0) +
         (this.#cells?.busy ?? 0) +
-        (this.#pursuits?.busy ?? 0) ===
+        (this.#pursuits?.busy ?? 0) +
+        (this.#keepers?.busy ?? 0) +
+        (this.#spenders?.busy ?? 0) +
+        (this.#forms?.busy ?? 0) ===
       0
     return quiet && this.#invariants.isSettled(now)
   }
 
   /** Sees every commit and every lease as they happen. */
   #observed(store: CompleteStore): CompleteStore {
-    const watched = new Set<string>()
+    const watched = new Map<string, () => void>()
     // A store that lost the answer of a commit tells that there is something new, and not what.
     const unread = new Set<string>()
     const commit: CompleteStore['commit'] = (writes) => {
       for (const { session } of writes) {
         if (watched.has(session)) continue
-        watched.add(session)
-        store.watch(session, (news) => {
+        const unwatch = store.watch(session, (news) => {
           if (news === null) unread.add(session)
           else if (!unread.has(session)) this.#invariants.take(session, news)
         })
+        watched.set(session, unwatch)
       }
       this.#jobs?.look(writes)
+      if (this.#cast.secret) this.#errors.push(...leaksInWrites(writes))
       // The store in memory tells its listeners before it returns, the others before they answer.
       const receipts = store.commit(writes)
       if (this.#gate) return this.#readOn(store, unread, receipts)
@@ -379,13 +423,23 @@ class Simulation {
       if (given) this.#invariants.leases.set(session, { epoch: given.epoch, worker })
       return given
     }
-    if (!store.take) return storeWith(store, { commit, claim })
+    const remove: CompleteStore['remove'] = async (session, by) => {
+      const removed = await store.remove(session, by)
+      for (const { session: gone } of removed) {
+        watched.get(gone)?.()
+        watched.delete(gone)
+        unread.delete(gone)
+        this.#invariants.forget(gone)
+      }
+      return removed
+    }
+    if (!store.take) return storeWith(store, { commit, claim, remove })
     const take: typeof store.take = async (worker, ttlMs, wanted) => {
       const taken = (await store.take?.(worker, ttlMs, wanted)) ?? new Map<string, Claim>()
       for (const [session, { epoch }] of taken) this.#invariants.leases.set(session, { epoch, worker })
       return taken
     }
-    return storeWith(store, { commit, claim, take })
+    return storeWith(store, { commit, claim, take, remove })
   }
 
   /** Takes, after a commit, what the store did not say of it, and then the commit as a whole. */
@@ -402,10 +456,10 @@ class Simulation {
     }
   }
 
-  async #create(session: string): Promise<void> {
+  async #create(session: string, agent: string, program: string): Promise<void> {
     const { chance } = this.#scheduler.actor(`create ${session}`)
     const folder = folderIn(this.#seed)
-    const created = { type: 'session.created', agent: session, planner: 'model' } as const
+    const created = { type: 'session.created', agent, planner: 'model', program } as const
     const bodies: OwnerBody[] = [folder === undefined ? created : { ...created, folder }]
     // Made by a machine whose clock was wrong: its wakes lie ahead of the right time.
     const aheadMs = this.#cast.clocks && chance.yes(0.2) ? FAR_MS : 0
@@ -439,8 +493,17 @@ class Simulation {
     const cells = this.#cells?.agentIn(process)
     const host = { services: null as unknown, wake: (id: string): Promise<unknown> => worker.wake(id) }
     const poets = this.#pursuits?.agentIn(process, () => host)
+    const others = [this.#keepers, this.#spenders, this.#forms].flatMap((actor) => actor?.agentIn(process) ?? [])
+    const otherAgent = (name: string): Agent | null =>
+      others.reduce<Agent | null>((found, of) => found ?? of(name), null)
     const agent: typeof agents = (name) =>
-      lanes?.get(name) ?? jobs?.(name) ?? triggers?.(name) ?? cells?.(name) ?? poets?.(name) ?? agents(name)
+      lanes?.get(name) ??
+      jobs?.(name) ??
+      triggers?.(name) ??
+      cells?.(name) ??
+      poets?.(name) ??
+      otherAgent(name) ??
+      agents(name)
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
@@ -452,7 +515,8 @@ class Simulation {
       processes: process.processes,
       agent,
       code: 'sim',
-      redactor: new Redactor({}),
+      redactor: new Redactor(this.#cast.secret ? { [SECRET_NAME]: SECRET } : {}),
+      program: { names: [programOf(process.name)], given: programOf(process.name) === OTHER },
       watchdog: null,
       worktrees: this.#invariants.trees.of(process),
       choosable: [],
@@ -541,6 +605,7 @@ class Simulation {
   /** What was acknowledged is in the log; the log, refolded, is what was seen; the snapshot says the same; money adds up. */
   async #audit(): Promise<void> {
     for (const { session, seq, id } of this.#people.acks) {
+      if (this.#invariants.gone.has(session)) continue
       const [event] = (await this.#store.read(session, seq - 1, 1)).events
       if (!event || !('id' in event) || event.id !== id)
         this.#errors.push(`A1 ${session}@${seq}: acknowledged ${id} is not there`)
@@ -556,7 +621,8 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#cells, this.#pursuits])
+    const others = [this.#keepers, this.#spenders, this.#forms]
+    for (const actor of [this.#listeners, this.#jobs, this.#deliveries, this.#cells, this.#pursuits, ...others])
       this.#errors.push(...((await actor?.audit(this.#store)) ?? []))
     const beside = Math.max(this.#oracle.summaries, this.#tally.heldBeside)
     this.#errors.push(...(await this.#invariants.money.audit(this.#store, beside)))

@@ -7,6 +7,7 @@ import { LATE_WORD } from '../src/runtime/turn/landings.ts'
 import type { Cast, HookPlan } from './cast.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
+import { markSecrets } from './secrets.ts'
 import { answererOf, type CallRecord, type Fail, type Leases, type Watched } from './watched.ts'
 
 export type Word = 'allow' | 'cancel' | 'throw'
@@ -72,7 +73,7 @@ export class Verdicts {
   /** A hook saw the result of a call, and left this of it. */
   leave(session: string, call: CallKey, content: string): void {
     const left = this.#left.get(`${session} ${call}`) ?? new Set()
-    this.#left.set(`${session} ${call}`, left.add(content))
+    this.#left.set(`${session} ${call}`, left.add(markSecrets(content)))
   }
 
   /** A hook was told that a run ended. */

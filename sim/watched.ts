@@ -44,6 +44,7 @@ export type RunRecord = {
   replies: number
   toolCalls: number
   tokens: number
+  cost: number
   /** A strict hook failed in it. */
   ends: boolean
   /** Calls with a valid approval for the whole run, and the actions that were denied. */
@@ -85,6 +86,10 @@ export type Watched = {
   /** It waits for a person because its context is full. */
   full: boolean
   paused: boolean
+  cost: number
+  closed: boolean
+  /** Of its creation; null where that named none. */
+  program: string | null
   epoch: number
   broken: boolean
   /** It was imported, and was not released yet. */
@@ -120,6 +125,9 @@ export function fresh(): Watched {
     compactFailures: 0,
     full: false,
     paused: false,
+    cost: 0,
+    closed: false,
+    program: null,
     epoch: 0,
     broken: false,
     held: false,

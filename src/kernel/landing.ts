@@ -39,7 +39,10 @@ function isWanted(s: Session, effect: Effect, here: Here): boolean {
     return waits && s.run !== null && !s.paused && whyRunStops(s, s.run, here) === null
   }
   const decision = next(s, here)
-  if (decision.type !== 'perform' || !decision.effects.some(({ key }) => key === effect.key)) return false
+  const wanted = decision.type === 'perform' ? decision.effects.find(({ key }) => key === effect.key) : undefined
+  if (wanted === undefined) return false
+  // A run that was about to complete went on with a message, and ends in another way now.
+  if (wanted.type === 'end' && effect.type === 'end') return wanted.outcome?.type === effect.outcome?.type
   // A wake that was dropped since begins no run, even if another one with its key waits now.
   return effect.type !== 'prepare' || effect.wakes.every((wake) => s.wakes.some(({ seq }) => seq === wake.seq))
 }

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 const ERRORS_KEPT = 4_000
 
+/** The variable with a child's serial number. */
+export const SERIAL = 'TERRET_CRASH_SERIAL'
 /** Children that this process has started. */
 let started = 0
 
@@ -22,12 +24,13 @@ export class Child {
   #ended = false
   #wake: () => void = () => {}
 
-  constructor(script: string, args: readonly string[]) {
+  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
     // The compiled file beside this one: what is killed is what is shipped, not something translated on the fly.
     const path = fileURLToPath(new URL(script, import.meta.url))
     started += 1
     this.serial = started
-    this.#process = spawn(process.execPath, [path, ...args, String(this.serial)], { stdio: 'pipe' })
+    const own = { ...env, [SERIAL]: String(this.serial) }
+    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe', env: own })
     this.pid = this.#process.pid ?? 0
     this.exited = new Promise((resolve) => {
       this.#process.once('error', (error) => resolve(error.message))

@@ -1,6 +1,6 @@
 // What must happen now, state by state. Each test names the behaviour it shows.
 import { describe, expect, it } from 'vitest'
-import { announceEnd, completeLanding } from '../../src/kernel/landing.ts'
+import { announceEnd, completeLanding, judgeLanding } from '../../src/kernel/landing.ts'
 import { next } from '../../src/kernel/next.ts'
 import { ask, asking, call, Logbook } from './logbook.ts'
 
@@ -376,6 +376,29 @@ describe('the end of a run', () => {
     expect(log.next()).toMatchObject({ effects: [{ type: 'end', outcome: { type: 'completed' } }] })
     const seq = log.say('wait')
     expect(log.next()).toMatchObject({ type: 'record', events: [{ type: 'model.started', shows: [seq] }] })
+  })
+
+  it('B-END-9: of a run that went on with a message and then met a limit is performed anew, and the first one does not land', () => {
+    const log = new Logbook()
+    log.say('go')
+    log.begin({ modelRequests: 1 })
+    log.settle()
+    log.reply()
+    log.owner({ type: 'run.ending', outcome: { type: 'completed' } })
+    const endIn = (): Parameters<typeof judgeLanding>[1] => {
+      const decision = log.next()
+      const [effect] = decision.type === 'perform' ? decision.effects : []
+      if (effect?.type !== 'end') throw new Error('nothing ends')
+      return effect
+    }
+    const first = endIn()
+    log.say('wait')
+    const outcome = { type: 'limit', limit: 'model_requests' } as const
+    expect(log.next()).toMatchObject({ type: 'record', events: [{ type: 'run.settled', outcome }] })
+    log.owner({ type: 'run.ending', outcome })
+    const here = { now: log.now, epoch: log.epoch }
+    expect(judgeLanding(log.session, first, { type: 'run.settled', outcome: { type: 'completed' } }, here)).toBe('drop')
+    expect(judgeLanding(log.session, endIn(), { type: 'run.settled', outcome }, here)).toBe('keep')
   })
 
   it('B-END-5: of a session with a folder is the effect before it closes', () => {

@@ -43,7 +43,10 @@ describe('the arms of a triage', () => {
     async (storage) => {
       const clock = hasty(300)
       const store = storeOf(storage, clock)
-      const stage = withTriggers({ triage: () => down, second: () => down, options: { store, system: { clock } } })
+      // Ten seconds of a busy machine, and not a hundred milliseconds, until the worker counts as gone.
+      const worker = { leaseMs: 1_000_000 }
+      const options = { store, worker, system: { clock } }
+      const stage = withTriggers({ triage: () => down, second: () => down, options })
       const { harness } = stage
       const over = new AbortController()
       const work = harness.work({ signal: over.signal })
@@ -54,7 +57,9 @@ describe('the arms of a triage', () => {
       const { events } = await harness.session(sessionId).events({ limit: 500 })
       const wakes = events.filter((event) => event.type === 'wake.scheduled')
       expect(wakes).toHaveLength(5)
-      for (const wake of wakes) expect(wake.due - wake.at).toBeGreaterThan(25_000)
+      // Each wait begins after the one before has ended.
+      const times = [events[0]?.at ?? 0, ...wakes.map((wake) => wake.due)]
+      for (const [i, time] of times.slice(1).entries()) expect(time - (times[i] ?? 0)).toBeGreaterThanOrEqual(30_000)
       expect(stage.triage).toHaveLength(6 * 3)
       const dead = await deadTriggers(harness).list()
       expect(dead).toMatchObject([{ sessionId, source: 'mail', title: 'mail: mail.received' }])

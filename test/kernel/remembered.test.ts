@@ -1,0 +1,50 @@
+// What a session remembers of single events until it is needed, and what a shortened request leaves as it is.
+import { describe, expect, it } from 'vitest'
+import { Bug } from '../../src/kernel/failure.ts'
+import { fitMessage } from '../../src/kernel/transcript.ts'
+import { asking, Logbook } from './logbook.ts'
+
+const LIMITS_OF = { inputs: [], wakes: [], toolset: 't', instructions: 'i' } as const
+
+describe('what a session remembers', () => {
+  it('B-FOLD-9: the trace that a run was given is that of its run, and of no later one', () => {
+    const log = new Logbook()
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    log.say('go')
+    const { limits } = asking().session.run ?? {}
+    if (!limits) throw new Error('no run is open')
+    log.owner({ type: 'run.started', ...LIMITS_OF, inputs: [2], limits, traceparent })
+    expect(log.session.run?.traceparent).toBe(traceparent)
+    log.owner({ type: 'run.settled', outcome: { type: 'interrupted' } })
+    log.say('again')
+    log.begin()
+    expect(log.session.run).not.toHaveProperty('traceparent')
+  })
+
+  it('B-FOLD-9: a wake keeps the options that its run will have', () => {
+    const log = asking()
+    log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'later', key: 'with', options: 'hash' })
+    log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'later', key: 'without' })
+    expect(log.session.wakes).toEqual([
+      expect.objectContaining({ key: 'with', options: 'hash' }),
+      expect.not.objectContaining({ options: expect.anything() as unknown }),
+    ])
+    expect(log.session.wakes[1]).not.toHaveProperty('options')
+  })
+
+  it('B-FOLD-5: a run that is put off inside another run is a Bug', () => {
+    const log = asking()
+    const retry = { message: 'away', retryAt: 9_000, waitedMs: 0 }
+    expect(() => log.owner({ type: 'run.deferred', ...retry })).toThrow(Bug)
+  })
+
+  it('B-COMPACT-7: a shortened request leaves answers and what is pinned word for word', () => {
+    const text = 'word '.repeat(2_000)
+    const parts = [{ type: 'text', text }] as const
+    const pinned = { role: 'user', seq: 2, parts, pin: true } as const
+    const answer = { role: 'assistant', seq: 3, parts, calls: [] } as const
+    expect(fitMessage(pinned, 0)).toBe(pinned)
+    expect(fitMessage(answer, 0)).toBe(answer)
+    expect(JSON.stringify(fitMessage({ role: 'user', seq: 2, parts }, 0)).length).toBeLessThan(text.length)
+  })
+})
