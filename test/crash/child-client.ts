@@ -15,7 +15,6 @@ import type { Plan } from './plan.ts'
 import { planOf } from './workload.ts'
 
 const SESSIONS_FIRST = 8
-const SESSIONS_MAX = 24
 const REMEMBERED_MAX = 100
 /** With so many sessions on the file no more trees are begun: all logs are read after each kill. */
 const TREES_UNTIL = 250
@@ -52,7 +51,7 @@ async function main(): Promise<void> {
     // Now and then a session is stopped while others work for it, also when it rests itself.
     const working = cards.find(({ parent, status }) => parent !== undefined && status === 'running')
     if (working !== undefined && chance.happens(0.02)) await interrupt(working.root, 'stop')
-    if (sessions < SESSIONS_MAX && chance.happens(0.02)) await create()
+    if (sessions < Number(sessionsMax) && chance.happens(0.02)) await create()
     if (remembered.length > 0 && chance.happens(0.1)) await again()
     if (chance.happens(0.05)) await reopen()
     await sleep(chance.integer(2, 12))

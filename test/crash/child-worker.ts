@@ -11,15 +11,15 @@ import { Worker } from '../../src/runtime/loop/worker.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
 import { openStore } from './open.ts'
+import { SERIAL } from './process.ts'
 import { agentOf } from './workload.ts'
 import { DEEP, servicesOf } from './stage.ts'
 
 const [folder = '', database = '', leaseMs = '250', aheadMs = '0'] = process.argv.slice(2)
-const serial = process.env['TERRET_CRASH_WORKER'] ?? '0'
 const places = placesIn(folder)
 const errors = new Appender<ErrorLine>(places.errors)
 const agent = agentOf(new Appender(places.oracle), places.oracle)
-const store = marked(openStore(database), new Appender(places.marks(Number(serial))))
+const store = marked(openStore(database), new Appender(places.marks(Number(process.env[SERIAL]))))
 // A process whose machine has another time: what it measures by is off from its beginning on.
 const clock = { ...runtimeClock, now: () => runtimeClock.now() + Number(aheadMs) }
 const worker = new Worker(

@@ -91,7 +91,7 @@ function parsed(text: string): unknown {
 }
 
 /** With a digest of what was changed since, so that no two states of the code have the same name. */
-export function commitHere(): string {
+function commitHere(): string {
   const git = (...args: readonly string[]): string =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1e9 })
   try {

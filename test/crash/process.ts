@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 const ERRORS_KEPT = 4_000
 
+/** The variable with a child's serial number. */
+export const SERIAL = 'TERRET_CRASH_SERIAL'
 /** Children that this process has started. */
 let started = 0
 
@@ -27,8 +29,8 @@ export class Child {
     const path = fileURLToPath(new URL(script, import.meta.url))
     started += 1
     this.serial = started
-    const numbered = { ...env, TERRET_CRASH_WORKER: String(this.serial) }
-    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe', env: numbered })
+    const own = { ...env, [SERIAL]: String(this.serial) }
+    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe', env: own })
     this.pid = this.#process.pid ?? 0
     this.exited = new Promise((resolve) => {
       this.#process.once('error', (error) => resolve(error.message))

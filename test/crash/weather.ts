@@ -13,7 +13,6 @@ export type Weather = {
   readonly lock: boolean
   readonly pooler: boolean
 }
-export const CALM: Weather = { killServer: false, partition: false, lock: false, pooler: false }
 
 /** Each comes in every so many rounds. */
 const EACH = 4
