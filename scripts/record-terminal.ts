@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ChaosReply, startChaos } from '../src/testing/index.ts'
-import { svgOfTerminal, type TerminalFrame } from './terminal-svg.ts'
+import { svgOfTerminal, type TerminalFrame, withoutStyle } from './terminal-svg.ts'
 
 const OUT = resolve(process.argv[2] ?? 'docs/images')
 const COMMAND = resolve('dist/cli/main.js')
@@ -48,7 +48,7 @@ async function withTerminal(
         // The home is another one each time, and none of the reader's.
         const text = tmux('capture-pane', '-p', '-e').replaceAll(home, '~')
         if (frames.at(-1)?.text !== text) frames.push({ atMs: performance.now(), text })
-        if (there.test(tmux('capture-pane', '-p').trimEnd())) return
+        if (there.test(withoutStyle(text))) return
         if (performance.now() > end) throw new Error(`The terminal never showed ${there}. It shows:\n${text}`)
         await sleep(60)
       }
@@ -57,7 +57,19 @@ async function withTerminal(
     await act({ frames, send: (...keys) => void tmux('send-keys', ...keys), type, lookUntil })
   } finally {
     tmux('kill-server')
-    rmSync(home, { recursive: true, force: true })
+    await removeFolder(home)
+  }
+}
+
+/** The command in the terminal may still be closing its files. */
+async function removeFolder(folder: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      if (tries === 20) throw error
+      await sleep(500)
+    }
   }
 }
 
@@ -113,21 +125,29 @@ const REPLIES: readonly ChaosReply[] = [
   { text: 'The sum is right, and the *tests* pass.' },
 ]
 
+/** A home with a shop in it, whose models are this server. */
+function fillShop(home: string, url: string): void {
+  const put = (path: string, text: string): void => {
+    mkdirSync(dirname(join(home, path)), { recursive: true })
+    writeFileSync(join(home, path), text)
+  }
+  put('shop/src/sum.ts', CODE)
+  const slow = 'for i in 1 2 3 4 5 6 7; do echo "ok $i - sums of $i numbers"; sleep 0.6; done'
+  const scripts = {
+    test: slow,
+    dev: 'echo "listening on port 3000"; sleep 600',
+    lint: 'seq -f "line %g: tabs" 28; exit 3',
+  }
+  put('shop/package.json', JSON.stringify({ name: 'shop', scripts }))
+  const endpoint = { protocol: 'chat', baseUrl: `${url}/v1` }
+  const config = { model: 'local:fake', endpoints: { local: endpoint }, bash: true, context: { compaction: false } }
+  put('.config/terret/config.json', JSON.stringify(config))
+  execFileSync('git', ['init', '-q', '-b', 'main', join(home, 'shop')])
+}
+
 async function recordChat(): Promise<void> {
   const chaos = await startChaos({ script: REPLIES })
-  const fill = (home: string): void => {
-    const put = (path: string, text: string): void => {
-      mkdirSync(dirname(join(home, path)), { recursive: true })
-      writeFileSync(join(home, path), text)
-    }
-    put('shop/src/sum.ts', CODE)
-    const slow = 'for i in 1 2 3 4 5 6 7; do echo "ok $i - sums of $i numbers"; sleep 0.6; done'
-    put('shop/package.json', JSON.stringify({ name: 'shop', scripts: { test: slow } }))
-    const endpoint = { protocol: 'chat', baseUrl: `${chaos.url}/v1` }
-    const config = { model: 'local:fake', endpoints: { local: endpoint }, bash: true, context: { compaction: false } }
-    put('.config/terret/config.json', JSON.stringify(config))
-    execFileSync('git', ['init', '-q', '-b', 'main', join(home, 'shop')])
-  }
+  const fill = (home: string): void => fillShop(home, chaos.url)
   await withTerminal([92, 38], fill, async ({ frames, send, type, lookUntil }) => {
     const keep = (name: string, title: string): void =>
       write(name, svgOfTerminal(frames.slice(-1), { columns: 92, title }))
@@ -144,7 +164,12 @@ async function recordChat(): Promise<void> {
     keep('chat-question', 'An answer with code and a table, and the question about an edit, with its difference')
     send('y', 'Enter')
     await lookUntil(/bash npm test[^]*Allow it\?.*›$/)
-    send('y', 'Enter')
+    send('k', 'Enter')
+    await lookUntil(/Which rule\?.*›$/)
+    keep('chat-always', 'What "always" would allow beyond this call, before it is taken')
+    send('2', 'Enter')
+    await lookUntil(/Keep this rule.*›$/)
+    send('r', 'Enter')
     await lookUntil(/ok 5 - /)
     keep('chat-command', 'The last lines of a command that runs')
     await lookUntil(/tests pass\.[^]*›$/)
@@ -155,5 +180,58 @@ async function recordChat(): Promise<void> {
   await chaos.close()
 }
 
-await recordDemo()
-await recordChat()
+const bash = (command: string) => ({ calls: [{ tool: 'bash', args: { command } }] })
+const MORE: readonly ChaosReply[] = [
+  bash('npm run dev'),
+  'The server runs on port 3000.',
+  bash('npm run lint'),
+  'The linter found **28 lines** with tabs.',
+]
+
+/** A server in the background, a command that fails, and the lists of models, messages and sessions. */
+async function recordMore(): Promise<void> {
+  const chaos = await startChaos({ script: MORE })
+  const fill = (home: string): void => fillShop(home, chaos.url)
+  await withTerminal([92, 30], fill, async ({ frames, send, type, lookUntil }) => {
+    const keep = (name: string, title: string): void =>
+      write(name, svgOfTerminal(frames.slice(-1), { columns: 92, title }))
+    type('clear; terret --trust')
+    send('Enter')
+    await lookUntil(/›$/)
+    type('Start the server.')
+    send('Enter')
+    await lookUntil(/Allow it\?.*›$/)
+    send('y', 'Enter')
+    await lookUntil(/ {4}listening on port/)
+    send('C-b')
+    await lookUntil(/port 3000\.[^]*tokens[^]*1 in the background\n›$/)
+    type('/background')
+    send('Enter')
+    await lookUntil(/stops one[^]*\n›$/)
+    keep('chat-background', 'A server that was sent to the background, and what is listed there')
+    type('And the linter?')
+    send('Enter')
+    await lookUntil(/npm run lint[^]*Allow it\?.*›$/)
+    send('y', 'Enter')
+    await lookUntil(/with tabs\.[^]*tokens[^]*\n›$/)
+    keep('chat-failed', 'A command that failed: its exit code, its last lines, and the key for all of them')
+    send('Escape', 'Escape')
+    await lookUntil(/Go back to before ›[^]*❯/)
+    keep('chat-rewind', 'Esc twice: the messages, to go back to before one of them')
+    send('Escape')
+    await lookUntil(/\n›$/)
+    type('/new')
+    send('Enter')
+    await lookUntil(/\/new[^]*\n›$/)
+    type('/resume serv')
+    send('Enter')
+    await lookUntil(/Resume ›[^]*❯/)
+    keep('chat-resume', 'The sessions of this folder, with a search')
+  })
+  await chaos.close()
+}
+
+const only = process.argv[3]
+if (only === undefined || only === 'demo') await recordDemo()
+if (only === undefined || only === 'chat') await recordChat()
+if (only === undefined || only === 'chat') await recordMore()

@@ -17,7 +17,8 @@ type RowShown = { readonly row: number; readonly line: string; readonly fromMs: 
 
 const ESCAPE = '\u001b'
 /** What tmux writes before text that looks different. */
-const STYLE_CODE = new RegExp(`(${ESCAPE}\\[[\\d;]*m)`)
+const STYLE_CODE = new RegExp(`(${ESCAPE}\\[[\\d;]*m)`, 'g')
+const RESET_CODE = new RegExp(`^${ESCAPE}\\[(?:0?[;m])`)
 
 const CELL = 8.4
 const LINE = 19
@@ -28,7 +29,7 @@ export function svgOfTerminal(frames: readonly TerminalFrame[], options: Picture
   const first = frames[0]?.atMs ?? 0
   const shifted = frames.map(({ atMs, text }) => ({
     at: Math.round(atMs - first),
-    lines: text.replace(/\s+$/, '').split('\n'),
+    lines: styledRows(text.replace(/\s+$/, '').split('\n')),
   }))
   const lastAt = shifted.at(-1)?.at ?? 0
   const totalMs = shifted.length > 1 ? lastAt + (options.restMs ?? 5_000) : 0
@@ -41,11 +42,34 @@ export function svgOfTerminal(frames: readonly TerminalFrame[], options: Picture
       shown.push({ row, line, fromMs, toMs: changes[at + 1]?.fromMs ?? totalMs })
   }
   return picture(
-    shown.filter(({ line }) => line.trim() !== ''),
+    shown.filter(({ line }) => line.replaceAll(STYLE_CODE, '').trim() !== ''),
     rows,
     totalMs,
     options,
   )
+}
+
+/** What a capture shows, as text alone. */
+export function withoutStyle(text: string): string {
+  return text.replaceAll(STYLE_CODE, '').replace(/ +$/gm, '').trimEnd()
+}
+
+/** tmux writes a style where it changes, so a row begins as the one before it ended. */
+function styledRows(rows: readonly string[]): readonly string[] {
+  let before = ''
+  return rows.map((row) => {
+    const whole = before + row
+    const codes = whole.match(STYLE_CODE) ?? []
+    before = codes
+      .slice(
+        Math.max(
+          0,
+          codes.findLastIndex((code) => RESET_CODE.test(code)),
+        ),
+      )
+      .join('')
+    return whole
+  })
 }
 
 function picture(shown: readonly RowShown[], rows: number, totalMs: number, options: PictureOptions): string {

@@ -1,33 +1,37 @@
-// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT] [--share 2/3]`.
+// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT] [--share 2/3] [--find]`.
 // `--store sqlite` or `postgres` runs the seeds on that store, with real files and a real server that it starts itself.
-// `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
+// `--bail` ends everything at the first violation. `--resume FILE` keeps the report of each seed there, and goes on where it ends.
+// `--coverage` says what no seed reached. Splits the seeds over the cores; a violation prints the one command that replays it.
 import { fork } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { argumentsOf, refuse, wholeNumber } from './arguments.ts'
+import { reportReach } from './coverage.ts'
 import { mutate, type Mutating } from './mutate.ts'
 import { planted } from './planted.ts'
-import { shared } from './shares.ts'
+import { SeedFile } from './seed-file.ts'
+import { playShare, shareSeeds } from './shares.ts'
 import { type Report, simulate } from './simulate.ts'
 import type { MakeStore } from './stores.ts'
-import { summary } from './summary.ts'
+import { Summary } from './summary.ts'
 
 const { values } = argumentsOf('sim', {
   options: {
     seeds: { type: 'string', default: '300' },
     first: { type: 'string', default: '1' },
     seed: { type: 'string' },
-    step: { type: 'string', default: '1' },
     planted: { type: 'boolean', default: false },
     only: { type: 'string' },
+    find: { type: 'boolean', default: false },
     share: { type: 'string' },
     lines: { type: 'boolean', default: false },
     bail: { type: 'boolean', default: false },
+    resume: { type: 'string' },
+    coverage: { type: 'boolean', default: false },
     store: { type: 'string', default: 'memory' },
     mutate: { type: 'string' },
     parallel: { type: 'string', default: `${availableParallelism()}` },
-    resume: { type: 'string' },
   },
 })
 const first = wholeNumber(values.first, 'first')
@@ -39,10 +43,10 @@ const STUCK_MS = 300_000
 const on = values.store === 'memory' ? [] : ['--store', values.store]
 const make = await storeOf(values.store)
 
-if (values.planted) process.exitCode = (await planted(values.only, values.share)) ? 0 : 1
+if (values.planted) process.exitCode = (await planted(values)) ? 0 : 1
 else if (values.mutate !== undefined) process.exitCode = (await mutate(mutating(values.mutate))) ? 0 : 1
 else if (values.seed !== undefined) await replay(wholeNumber(values.seed, 'seed'))
-else if (values.lines) await share(wholeNumber(values.step, 'step', 1))
+else if (values.lines) await playShare((seed) => simulate(seed, { make }))
 else await all()
 process.exit()
 
@@ -80,35 +84,43 @@ async function startServer(): Promise<string> {
 
 async function all(): Promise<void> {
   const begun = performance.now()
-  const ends = ({ violations }: Report): boolean => values.bail && violations.length > 0
-  const file = fileURLToPath(import.meta.url)
-  const reports = await shared<Report>({
-    file,
+  const sums = new Summary()
+  const done = new Set<number>()
+  const note = (report: Report): void => {
+    if (report.seed < first || report.seed >= first + seeds || done.has(report.seed)) return
+    done.add(report.seed)
+    sums.add(report)
+  }
+  const reach = values.coverage ? resolve('.build', `reach-${process.pid}`) : null
+  const file = values.resume === undefined ? null : new SeedFile(values.resume, on.join(' '))
+  await file?.read(note)
+  if (done.size > 0) console.log(`${done.size} seeds are done, ${seeds - done.size} are left`)
+  await shareSeeds<Report>({
+    file: fileURLToPath(import.meta.url),
     command: 'npm run sim',
-    first,
-    seeds,
-    ends,
+    seeds: seedsLeft(done),
+    take: (report) => {
+      note(report)
+      file?.add(report)
+      return values.bail && report.violations.length > 0
+    },
     args: on,
+    env: reach === null ? {} : { NODE_V8_COVERAGE: reach },
     ...(make ? { stuckMs: STUCK_MS } : {}),
   })
-  const trace = createHash('sha256')
-    .update(reports.map((r) => `${r.seed} ${r.hash}`).join('\n'))
-    .digest('hex')
-  const bad = reports.filter((r) => r.violations.length > 0)
-  for (const { seed, violations } of bad.slice(0, 10)) {
+  const bad = [...sums.broken].sort(([a], [b]) => a - b)
+  for (const [seed, violations] of bad.slice(0, 10)) {
     console.log(
       `seed ${seed}: ${violations.slice(0, 3).join('\n  ')}\n  replay: ${['npm run sim --', ...on, '--seed', seed].join(' ')}`,
     )
   }
-  console.log(summary(reports, trace, (performance.now() - begun) / 1_000))
-  if (bad.length > 0 || reports.length !== seeds) process.exitCode = 1
+  console.log(sums.text((performance.now() - begun) / 1_000))
+  const isListed = reach === null || reportReach(reach)
+  if (bad.length > 0 || sums.seeds !== seeds || !isListed) process.exitCode = 1
 }
 
-/** One core's share, as lines of JSON: here `--seeds` is the seed after the last. */
-async function share(step: number): Promise<void> {
-  for (let seed = first; seed < seeds; seed += step) {
-    process.stdout.write(`${JSON.stringify(await simulate(seed, { make }))}\n`)
-  }
+function* seedsLeft(done: ReadonlySet<number>): Iterable<number> {
+  for (let seed = first; seed < first + seeds; seed++) if (!done.has(seed)) yield seed
 }
 
 async function replay(seed: number): Promise<void> {

@@ -1,19 +1,27 @@
 // Planted faults: small mutations of the real source, applied one at a time to a copy. The simulator must catch every one
 // of them, and the unchanged copy must pass the same seeds. A mutation that no longer applies is an error, not a pass.
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { shareOf } from './arguments.ts'
 import { FAULTS, type Planted } from './faults.ts'
 
 /** For a fault that is not seen at its own seed. */
-const SEEDS = 600
+const SEEDS = 2_000
 /** Of the clean copy, which also runs each later one at which a fault was seen. */
 const FIRST_SEEDS = 300
 
-/** True when the clean copy passes and every planted fault whose name holds `only` is caught, or every one of a share of them. */
-export async function planted(only = '', share?: string): Promise<boolean> {
+export type Planting = {
+  /** Only faults whose name holds this, and of them a share. */
+  readonly only?: string | undefined
+  readonly share?: string | undefined
+  /** Writes down the seed at which each was seen, where that is another than before: each change of the traces moves them. */
+  readonly find: boolean
+}
+
+/** True when the clean copy passes and every planted fault is caught. */
+export async function planted({ only = '', share, find }: Planting): Promise<boolean> {
   const faults = shareOf(
     FAULTS.filter(({ name }) => name.includes(only)),
     share,
@@ -32,6 +40,7 @@ export async function planted(only = '', share?: string): Promise<boolean> {
       console.log(`${caught ? 'caught ' : 'MISSED '}  ${fault.name}  (${by})`)
       good &&= caught
       if (seed > FIRST_SEEDS) later.add(seed)
+      if (find && caught && seed !== (fault.seed ?? 1)) noteSeed(fault, seed)
     }
   }
   await Promise.all(copies.map(tryAll))
@@ -110,6 +119,19 @@ function outcomeOf(status: number | null, output: string, seeds: number): Outcom
 /** The source still holds what this fault changes, exactly once. */
 export function applies({ file, find }: Planted, root = '.'): boolean {
   return readFileSync(join(root, file), 'utf8').split(find).length === 2
+}
+
+/** In the list that names the fault. */
+function noteSeed({ name }: Planted, seed: number): void {
+  const lists = readdirSync('sim').filter((file) => /^faults.*\.ts$/.test(file))
+  for (const path of lists.map((file) => join('sim', file))) {
+    const text = readFileSync(path, 'utf8')
+    const at = [`name: '${name}',\n`, `name: "${name}",\n`].find((line) => text.includes(line))
+    if (at === undefined) continue
+    const end = text.indexOf(at) + at.length
+    const rest = text.slice(end).replace(/^ +seed: \d+,\n/, '')
+    writeFileSync(path, `${text.slice(0, end)}    seed: ${seed},\n${rest}`)
+  }
 }
 
 function apply(root: string, fault: Planted): void {

@@ -10,7 +10,7 @@ import { type ReplayStore, refoldSession } from '../src/archive/replay-refold.ts
 import { readLog } from '../src/view/session-log.ts'
 import { redecide, findUnwritten } from '../src/archive/replay-decide.ts'
 import { argumentsOf, wholeNumber } from './arguments.ts'
-import { shared } from './shares.ts'
+import { playShare, shareSeeds } from './shares.ts'
 import { simulate } from './simulate.ts'
 
 const { values } = argumentsOf('replay', {
@@ -19,10 +19,8 @@ const { values } = argumentsOf('replay', {
     sessions: { type: 'string', default: '1000' },
     first: { type: 'string', default: '1' },
     seed: { type: 'string' },
-    /** Of one core's share: the seed after its last, and how far apart its seeds are. */
+    /** It is one core's share, and is told its seeds. */
     lines: { type: 'boolean', default: false },
-    seeds: { type: 'string', default: '1' },
-    step: { type: 'string', default: '1' },
   },
 })
 
@@ -43,11 +41,8 @@ type Checked = { readonly seed: number; readonly found: readonly string[]; reado
 const first = wholeNumber(values.first, 'first')
 const count = wholeNumber(values.sessions, 'sessions', 1)
 
-if (values.lines) {
-  const step = wholeNumber(values.step, 'step', 1)
-  for (let seed = first; seed < wholeNumber(values.seeds, 'seeds'); seed += step)
-    process.stdout.write(`${JSON.stringify(await checked(seed))}\n`)
-} else await all()
+if (values.lines) await playShare(checked)
+else await all()
 // Simulated processes are left where they stood.
 process.exit()
 
@@ -55,11 +50,13 @@ async function all(): Promise<void> {
   const begun = performance.now()
   const file = fileURLToPath(import.meta.url)
   const one = values.seed === undefined ? null : wholeNumber(values.seed, 'seed')
-  const results =
-    one === null
-      ? await shared<Checked>({ file, command: 'npm run replay', first, seeds: count })
-      : [await checked(one)]
-  const bad = results.filter(({ found }) => found.length > 0)
+  const results: Checked[] = []
+  if (one !== null) results.push(await checked(one))
+  else {
+    const seeds = Array.from({ length: count }, (_, i) => first + i)
+    await shareSeeds<Checked>({ file, command: 'npm run replay', seeds, take: (line) => results.push(line) < 0 })
+  }
+  const bad = results.filter(({ found }) => found.length > 0).sort((a, b) => a.seed - b.seed)
   for (const { seed, found } of bad) {
     const shown = one === null ? found.slice(0, SHOWN_MAX) : found
     console.log(`seed ${seed}: ${shown.join('\n  ')}\n  replay: npm run replay -- --seed ${seed}`)

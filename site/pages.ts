@@ -81,7 +81,7 @@ export const PARTS: readonly Part[] = [
       page('from/README', 'Coming from another library or framework'),
       page('from/ai-sdk', 'Terret and the Vercel AI SDK, the same program before and after'),
       page('from/openai-agents', 'Terret and OpenAI Agents, the same program before and after'),
-      page('from/langgraph', 'Terret and LangGraph or LangChain, the same program before and after'),
+      page('from/langgraph', 'Terret and LangGraph, the same program before and after', 'I come from LangChain'),
       page('from/mastra', 'Terret and Mastra, the same program before and after'),
       page('from/claude-agent-sdk', 'Terret and the Claude Agent SDK, the same program before and after'),
       page(
@@ -128,6 +128,7 @@ export const PARTS: readonly Part[] = [
       guide(
         'limits',
         'How do I stop an agent that loops for ever?',
+        'It calls the same tool again and again; stuck in a loop',
         'At most so many requests, tokens, tool calls or minutes',
         'Timeouts',
       ),
@@ -197,7 +198,12 @@ export const PARTS: readonly Part[] = [
         'How do I run an agent every night?',
         'Recurring jobs on a schedule; every Monday at nine; nightly',
       ),
-      guide('wake', 'Sleep for a week and go on then', 'Timers, reminders, delayed messages'),
+      guide(
+        'wake',
+        'Sleep for a week and go on then',
+        'Look again in an hour or tomorrow; follow up later',
+        'Timers, reminders, delayed messages',
+      ),
       guide(
         'consumers',
         'Do something after each run, exactly once',
@@ -213,6 +219,7 @@ export const PARTS: readonly Part[] = [
       guide(
         'ui',
         'Connect a web page: useChat, AG-UI, React',
+        'Stream tokens into a React component',
         'A browser that approves and answers',
         'Frontend in React, Vue or Svelte',
       ),

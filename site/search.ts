@@ -102,7 +102,7 @@ function processTerm(term: string): string | null {
 /** Guides come before reference, and both before measurements. */
 function boostDocument(id: string): number {
   if (id.includes('/reference/api/')) return 0.25
-  if (/\/(benchmarks|scale|tour|reliability|glossary)\b/.test(id)) return 0.3
+  if (/\/(benchmarks|scale|tour|reliability|glossary|contract)\b/.test(id)) return 0.3
   if (id.includes('/reference/errors')) return 0.9
   if (/\/reference\/|\/guide\/cli\b/.test(id)) return 0.5
   return id.includes('#question-') ? 1.6 : 1

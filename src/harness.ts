@@ -152,6 +152,7 @@ export type HarnessOptions<
    * opens the store.
    */
   readonly program?: string | readonly string[]
+  /** The policy, who decides, and how long a question stays open. */
   readonly approvals?: ApprovalOptions
   /**
    * Values that must never be written, shown or sent, by name. Default: environment variables whose names suggest a
@@ -175,6 +176,7 @@ export type HarnessOptions<
   readonly plugins?: Plugins
   /** Your own code around runs and calls, in this order. */
   readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs, Plugins>>[]
+  /** Models that a run may choose by name, and a model for each kind of work. */
   readonly models?: ModelChoices
   /**
    * Builds the `deps` of tools: clients, connections, the session's user. Called once for each run that a worker

@@ -2,7 +2,7 @@
 // `npm run attacks` plays all cases of all rows, and .ci/run runs that. What needs bubblewrap or root and has none is a named skip.
 import { afterAll, describe, expect, it } from 'vitest'
 import { missing, playAll } from './attacks/case.ts'
-import { ROWS } from './attacks/rows.ts'
+import { ROWS, SURFACES } from './attacks/rows.ts'
 import { removeWalls } from './attacks/walls.ts'
 
 const SENTENCES = [
@@ -68,6 +68,13 @@ const SENTENCES = [
   'B-ATTACK-96: nobody counts as two people by a name that can be taken for their own',
   'B-ATTACK-126: no event from outside steers an agent with tools, and no answer of the triage starts one that is not on its list',
   'B-ATTACK-127: no delivery is taken that its sender did not sign, with these bytes, lately',
+  'B-ATTACK-130: a whole repository of a stranger, cloned or unpacked, harms nothing: not when it is looked at, worked in or trusted',
+  'B-ATTACK-131: an MCP server that is hostile from its start to its end learns nothing, is called only as allowed, and leaves nothing behind',
+  'B-ATTACK-132: no page leads an agent inside, and no page of another origin or name speaks with a server',
+  'B-ATTACK-133: what a file of a session sets off when it arrives is nothing: no call, no job, and no decision',
+  'B-ATTACK-134: a provider that answers otherwise than it should has nothing run, and is told no key and no secret',
+  'B-ATTACK-135: nobody with another token or another account of the machine reads, changes or learns of what is not theirs',
+  'B-ATTACK-136: no program of a model reaches what is outside of its thread, or what a rule, a run or a person holds back',
 ]
 
 const byNumber = (a: number, b: number): number => a - b
@@ -76,9 +83,10 @@ const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])
 describe('the attacks', () => {
   afterAll(removeWalls)
 
-  it('B-ATTACK-1: are at least 150, each of another name within its row, and no row is left out here', () => {
+  it('B-ATTACK-1: are at least 2,000, each of another name within its row, and no row is left out here', () => {
     expect(ROWS.map(({ row }) => row).toSorted(byNumber)).toEqual(SENTENCES.map(rowOf).toSorted(byNumber))
-    expect(ROWS.reduce((sum, { cases }) => sum + cases.length, 0)).toBeGreaterThanOrEqual(150)
+    expect(ROWS.reduce((sum, { cases }) => sum + cases.length, 0)).toBeGreaterThanOrEqual(2_000)
+    expect(new Set(SURFACES.map(({ name }) => name)).size).toBe(SURFACES.length)
     for (const { cases } of ROWS) expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
   })
 

@@ -9,7 +9,7 @@ import { REFERENCE } from '../scripts/reference/table-pages.ts'
 import { repository } from './tidy/source.ts'
 
 /** Fields and methods without a sentence. Write some, and lower it: it never grows. */
-const MEMBERS_WITHOUT = 1904
+const MEMBERS_WITHOUT = 1760
 
 describe('the reference of the API', { timeout: 300_000 }, () => {
   const entries = readEntries(repository)
@@ -18,6 +18,15 @@ describe('the reference of the API', { timeout: 300_000 }, () => {
     const lacking = entries.flatMap(({ name: entry, own }) =>
       own.filter(({ says }) => says === '').map(({ name, file }) => `${entry}: ${name} in ${file}`),
     )
+    expect(lacking).toEqual([])
+  })
+
+  it('B-REF-16: every option of a public function has a sentence', () => {
+    const options = entries.flatMap(({ own }) => own.filter(({ name }) => name.endsWith('Options')))
+    const lacking = options.flatMap(({ name, file, members }) =>
+      members.filter(({ says }) => says === '').map((each) => `${name}.${each.name} in ${file}`),
+    )
+    expect(options.length).toBeGreaterThan(80)
     expect(lacking).toEqual([])
   })
 

@@ -1,12 +1,16 @@
 // The simulator itself: it passes, it is deterministic, and it is hard enough to mean something.
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { FAULTS } from '../sim/faults.ts'
 import type { Stage } from '../sim/people.ts'
 import { applies } from '../sim/planted.ts'
 import { type Report, simulate } from '../sim/simulate.ts'
 import { onPostgres, onSqlite } from '../sim/stores.ts'
+import { Summary } from '../sim/summary.ts'
+import { UNREACHED } from '../sim/unreached.ts'
 import { noPostgres } from './postgres/server.ts'
 import { sharedServer } from './postgres/stage.ts'
 import { share, upTo } from './runs.ts'
@@ -212,6 +216,68 @@ describe('the simulator', () => {
 
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
+  })
+})
+
+describe('a long run of the simulator', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'seeds-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const run = (...args: readonly string[]) =>
+    spawnSync(process.execPath, ['.build/sim/main.js', '--first', '101', '--seeds', '4', ...args], { encoding: 'utf8' })
+  const traceOf = (said: string): string | undefined => /trace [0-9a-f]{32}/.exec(said)?.[0]
+
+  it('B-SIM-82: a run that was ended goes on with the seeds that are not in its file, and gives the same trace and the same sums', () => {
+    const path = join(folder, 'run')
+    const whole = run('--resume', path)
+    expect(whole.status).toBe(0)
+    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+    expect(lines).toHaveLength(5)
+    // It was ended in the middle of its third line.
+    writeFileSync(path, `${lines.slice(0, 3).join('\n')}\n${lines[3]?.slice(0, 70)}`)
+    const rest = run('--resume', path)
+    expect(rest.stdout).toContain('2 seeds are done, 2 are left')
+    expect(traceOf(rest.stdout)).toBe(traceOf(whole.stdout))
+    expect(traceOf(whole.stdout)).toBeDefined()
+    const sums = (said: string): readonly string[] => said.split('\n').filter((line) => line.startsWith('  '))
+    expect(sums(rest.stdout)).toEqual(sums(whole.stdout))
+    expect(readFileSync(path, 'utf8').split('\n').slice(0, -1).sort()).toEqual(lines.sort())
+  })
+
+  it('B-SIM-83: a file of another commit, of another kind, of other options or with a damaged line is refused with the reason, and left as it is', () => {
+    const head = (commit: string, options = ''): string => `${JSON.stringify({ run: 'sim', commit, options })}\n`
+    const path = join(folder, 'refused')
+    const [, commit = ''] = /"commit":"([^"]+)"/.exec(readFileSync(join(folder, 'run'), 'utf8')) ?? []
+    for (const [text, why] of [
+      [head('abc'), `is of commit abc, and this is ${commit}.`],
+      [head(commit, '--store sqlite'), 'is of a run with other options: "--store sqlite".'],
+      [`${head(commit)}{"seed":101}\n`, 'is damaged at line 2.'],
+      [`${head(commit)}{"seed":\n{}\n`, 'is damaged at line 2.'],
+      ['hello\n', 'is not the file of a run of seeds.'],
+    ] as const) {
+      writeFileSync(path, text)
+      const { status, stdout, stderr } = run('--resume', path)
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+      expect(stderr).toContain(why)
+      expect(readFileSync(path, 'utf8')).toBe(text)
+    }
+  })
+
+  it('B-SIM-84: 120,001 reports are summed', async () => {
+    const report = await simulate(101)
+    const sums = new Summary()
+    for (let seed = 1; seed <= 120_001; seed++) sums.add({ ...report, seed })
+    expect(sums.text(1)).toContain('120001 seeds, 0 violations, 1.0 s')
+    expect(sums.text(1)).toContain(`acknowledged events ${120_001 * report.acked}\n`)
+  })
+
+  it('B-SIM-85: with --coverage, files that no seed loads are named, and a function that none enters fails the run unless a reason is written down', () => {
+    const { status, stdout } = run('--coverage')
+    expect(status).toBe(1)
+    expect(stdout).toMatch(/not loaded: .*session-at\.ts/)
+    expect(stdout).toMatch(/rules that met a case, and how often: .*I1 \d/)
+    // Four seeds close no session.
+    expect(stdout).toMatch(/NOT REACHED, and not in sim\/unreached\.ts[^]*\n {2}src\/kernel\/\S+ \w+\n/)
+    for (const where of UNREACHED.flatMap((each) => each.where)) expect(stdout).not.toContain(`\n  ${where}\n`)
   })
 })
 

@@ -161,6 +161,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   'triggers.notify.command.env': 'The names of the variables that it gets.',
   bell: "`false`: a question in a chat that nobody answers does not ring the terminal's bell.",
   vim: '`true`: the input line of the chat has the keys of vi.',
+  hooks:
+    'Programs of yours that are asked about messages, calls and ends of runs, in their order. See [hooks](../guide/cli.md#hooks).',
   store:
     'The file of the sessions; a path starts from the folder of the configuration. See [moving a store](../guide/moving.md).',
 }

@@ -45,8 +45,19 @@ export default defineConfig({
     html: false,
     anchor: { slugify: slug },
     config: (md) => {
+      // HTML is not drawn, but the README folds a text away as a forge knows it: here it is a container.
+      md.core.ruler.before('normalize', 'folded', (state) => {
+        state.src = state.src
+          .replace(/^<details><summary>(.*)<\/summary>$/gm, '::: details $1')
+          .replace(/^<\/details>$/gm, ':::')
+      })
       md.core.ruler.push('site-links', (state) => {
-        const { path: address, realPath = address } = state.env as { readonly path: string; readonly realPath?: string }
+        const { path: address, realPath = address } = state.env as {
+          readonly path?: string
+          readonly realPath?: string
+        }
+        // The title of a container is drawn by itself, without a page.
+        if (realPath === undefined) return
         const path = relative(root, realPath)
         for (const token of state.tokens.flatMap(({ children }) => children ?? [])) {
           if (token.type === 'link_open') token.attrSet('href', linkAddress(site, path, token.attrGet('href') ?? ''))
@@ -69,6 +80,8 @@ export default defineConfig({
     }),
     sidebar: PARTS.map(({ title, pages }) => ({
       text: title,
+      // The part of the page that is open is unfolded by itself.
+      collapsed: true,
       items: [...itemsOf(pages.map(({ path }) => path)), ...apiItems(title)],
     })),
     outline: { level: [2, 3] },

@@ -35,6 +35,7 @@ export type AgentPins = {
 
 /** What agents from files are made with: tools, models, and what their prompts are told. */
 export type SubagentsOptions = {
+  /** Models that the user fixed for agents by name. They win over what a definition says. */
   readonly pins?: AgentPins
   /** Sections for the prompts, beside the definitions' own. */
   readonly sections?: PromptSections

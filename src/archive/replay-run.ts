@@ -33,6 +33,7 @@ export type Logs = ReadonlyMap<string, readonly Event[]>
 
 /** Options of a rerun: which tools are real, and where their results come from. */
 export type RerunOptions = {
+  /** The tools that run where the mode of the results is live. Recorded results need none. */
   readonly tools?: readonly Tool[]
   /**
    * The logs of the sessions below this one, as `readChildren` returns them. A session that started subagents needs

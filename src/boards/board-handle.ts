@@ -41,7 +41,9 @@ const PAGE = 200
 export type BoardOptions = {
   /** The id of its session. */
   readonly id?: string
+  /** Who may claim cards. */
   readonly members: readonly Member[]
+  /** The cards that the board begins with. */
   readonly cards: readonly NewTask[]
   /** How often a card is claimed before it is `blocked`. Default 3. */
   readonly attemptsMax?: number

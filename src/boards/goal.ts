@@ -56,6 +56,7 @@ function applyGoalAction(goal: Goal | null, { action, text: said, note }: Args):
 
 /** Options of `goalHook`: the store, and how often a model that stops early is reminded. */
 export type GoalHookOptions = {
+  /** The store of the harness: the goal is read from the log of the session. */
   readonly store: BoardStore
   /** How often one run is told to go on. Default 3. The run's limits still apply. */
   readonly nudgesMax?: number

@@ -20,7 +20,9 @@ export type TeamMember = { readonly name: string; readonly agent: string }
 export type TeamOptions = {
   /** The session of the lead. */
   readonly lead: string
+  /** The members of the team, each with a name and its agent. */
   readonly members: readonly TeamMember[]
+  /** The cards that the board of the team begins with. */
   readonly tasks: readonly NewTask[]
   /** Text for all members, beside the board. */
   readonly brief?: string

@@ -8,7 +8,9 @@ import { type RouteName, ROUTES, type WireError } from '../server/wire.ts'
 export type ClientOptions = {
   /** Such as `http://127.0.0.1:4747`. */
   readonly url: string
+  /** The token of the server. It is sent in a header, never in an address. */
   readonly token: string
+  /** Makes the requests. Default: the `fetch` of the platform. */
   readonly fetch?: typeof fetch
 }
 

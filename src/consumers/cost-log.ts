@@ -9,6 +9,7 @@ import { isObject, parseJson } from '../view/untrusted-json.ts'
 
 /** Options of `costLog`: the file that gets a line for each run. */
 export type CostLogOptions = {
+  /** The path of the file that lines are added to. */
   readonly file: string
   /** The name of the consumer. Default: `cost-log`. */
   readonly name?: string

@@ -61,6 +61,7 @@ export function stdoutNotice(options: StdoutNoticeOptions = {}): Consumer {
 export type CommandSenderOptions = {
   /** The program and its arguments. No shell reads them. */
   readonly argv: readonly string[]
+  /** The folder that the program runs in. Default: that of the process. */
   readonly cwd?: string
   /** Names of environment variables that the program gets beside the usual ones. */
   readonly env?: readonly string[]
@@ -126,6 +127,7 @@ function commandSenderOf({ argv, cwd, env = [] }: CommandSenderOptions, of: stri
 
 /** An address that gets each notice, and the secret that notices are signed with. */
 export type WebhookSenderOptions = {
+  /** The address that each notice is posted to. */
   readonly url: string
   /** The name of the environment variable with the secret that signs each request. */
   readonly secret: string

@@ -11,6 +11,7 @@ export type OverlapRule = 'skip' | 'queue' | 'replace'
 
 /** A job: when it runs, which agent, what that is told, and what happens to times that were missed. */
 export type CronJob = {
+  /** Names the job: 1 to 64 letters, digits, `_` and `-`. */
   readonly name: string
   /** Five fields: minute, hour, day of month, month, day of week. */
   readonly line?: string
@@ -18,12 +19,15 @@ export type CronJob = {
   readonly at?: number
   /** Such as `Europe/Oslo`. Default `UTC`. */
   readonly zone: string
+  /** The agent or workflow that works on each run. */
   readonly agent: string
   /** What the agent is told each time. */
   readonly prompt?: string
   /** In place of a prompt: the input of a workflow, as JSON. Such jobs may fire each minute. */
   readonly input?: Json
+  /** What becomes of times at which no worker was there. */
   readonly missed: MissedRule
+  /** What becomes of a time at which the run before still works. */
   readonly overlap: OverlapRule
   /** The limits of each run, in place of its agent's. */
   readonly limits?: Partial<Omit<Limits, 'hold'>>

@@ -47,10 +47,13 @@ const checkOptions = optionsChecker<CronOptions>('cron', {
 
 /** Which jobs are listed, a page at a time. */
 export type CronListOptions = {
+  /** How many jobs a page has at most. */
   readonly limit?: number
+  /** The `next` of the page before. */
   readonly cursor?: string
   /** Only jobs in this folder, or with these labels. */
   readonly folder?: string
+  /** Only jobs that have all these labels. */
   readonly where?: Readonly<Record<string, string>>
 }
 const checkList = optionsChecker<CronListOptions>('cron list', {

@@ -26,7 +26,12 @@ export type CallMode = 'exact' | 'same' | 'in_order' | 'includes' | 'only'
 export type ArgsMode = 'includes' | 'same' | 'ignore' | ((found: Json, wanted: Json) => boolean)
 
 /** How strictly calls and their arguments are compared. */
-export type CallsOptions = { readonly mode?: CallMode; readonly args?: ArgsMode }
+export type CallsOptions = {
+  /** How the wanted calls are compared with those that were made. Default `in_order`. */
+  readonly mode?: CallMode
+  /** How the wanted arguments are compared. Default `includes`. */
+  readonly args?: ArgsMode
+}
 
 const checkCalls = optionsChecker<CallsOptions>('calls', {
   mode: oneOf<CallMode>({ exact: true, same: true, in_order: true, includes: true, only: true }),

@@ -32,6 +32,7 @@ export type RunSuiteOptions = {
   readonly only?: readonly string[]
   /** In place of the suite's own. */
   readonly mode?: EvalMode
+  /** How often each case is tried, in place of what the suite says. */
   readonly trials?: number
   /** Called with each trial that has its verdict, in the order in which they get it. */
   readonly onTrial?: (trial: TrialReport & { readonly id: string }) => void

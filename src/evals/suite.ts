@@ -58,7 +58,9 @@ export type SuiteGate = Frozen<{
 export type SuiteOptions = {
   /** 1 to 40 letters, digits, `_` or `-`. The ids of its sessions begin with it. */
   readonly name: string
+  /** What is tried: each case with its input and what is expected of the answer. */
   readonly cases: readonly EvalCase[]
+  /** What grades each trial. A trial passes if every scorer lets it pass. */
   readonly scorers: readonly (Scorer | ScoreFunction)[]
   /** Needed unless nothing runs. */
   readonly agent?: SuiteAgent
@@ -72,9 +74,11 @@ export type SuiteOptions = {
   readonly trialUsd?: number
   /** Who decides about calls that wait for people. Default: nobody. */
   readonly people?: 'allow' | 'deny' | PeopleFunction
+  /** Whether models and tools run, or recorded results are used. Default `live`. */
   readonly mode?: EvalMode
   /** How many trials run at once. Default 4. */
   readonly parallel?: number
+  /** When a run of the suite passes. Default: every graded trial must pass. */
   readonly gate?: SuiteGate
   /**
    * Part of what makes a trial the same trial. Change it when something changed that no description of the agent shows,

@@ -8,6 +8,7 @@ import type { Graph } from './graph-definition.ts'
 
 /** Options of a tool that runs a graph: its name, its arguments, and what the model reads of the end. */
 export type GraphToolOptions<Args, Name extends string> = {
+  /** The name of the tool that the model calls. */
   readonly name: Name
   /** When to use it: the model reads this. */
   readonly description: string

@@ -25,6 +25,7 @@ export type MapReduceOptions<Of, Value> = {
   readonly name: string
   /** When to use it. Only with a description may models that start subagents start this graph. */
   readonly description?: string
+  /** Makes the value of one item. */
   readonly map: (item: Of, context: ToolContext) => Value | Promise<Value>
   /**
    * Combines the results, in the order of the input. With `best-effort` and `quorum` they hold successes only.
@@ -42,6 +43,7 @@ export type MapReduceOptions<Of, Value> = {
   readonly retries?: number
   /** The time limits for one item, and for all items together. */
   readonly itemMs?: number
+  /** How long all items together may take, in ms, from the first call on. */
   readonly totalMs?: number
   /** How many run at once. Default 16. */
   readonly concurrency?: number

@@ -10,6 +10,7 @@ import { rootIdOf } from '../view/ids.ts'
 
 /** Options of an MCP server: the host of its sessions, and what you add to it. */
 export type ServerOptions = {
+  /** The sessions that the tools work on, with what the caller may do. */
   readonly desk: McpSessionHost
   /** Registers more on each server, an `McpServer` of the bundled `@modelcontextprotocol/server`. */
   readonly more?: (server: object) => void

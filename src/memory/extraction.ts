@@ -12,7 +12,14 @@ import { isObject, parseJson } from '../view/untrusted-json.ts'
 import { clipText, shortenText, textOf } from '../view/shown-text.ts'
 
 /** The minimum since the last extraction of a session. All three must be reached. */
-export type Thresholds = { readonly tokens: number; readonly calls: number; readonly runs: number }
+export type Thresholds = {
+  /** After so many new tokens, as estimated from the texts. */
+  readonly tokens: number
+  /** And after so many calls. */
+  readonly calls: number
+  /** And after so many runs. */
+  readonly runs: number
+}
 export const THRESHOLDS: Thresholds = { tokens: 4_000, calls: 8, runs: 4 }
 
 /**

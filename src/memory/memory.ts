@@ -44,6 +44,7 @@ export type OpenMemoryOptions = {
    * all of the store.
    */
   readonly sessions?: () => readonly string[] | Promise<readonly string[]>
+  /** Gives the time of what is written. Default: the clock of the machine. */
   readonly clock?: Clock
   /**
    * Called with one line when the file had to be rebuilt, or a log cannot be read. Default: a warning of the process.
@@ -81,7 +82,10 @@ export type Learned = Frozen<{
  * The owner of the learnings. Default: sessions without an owner. One owner's learnings are never shown to another,
  * unless they were shared.
  */
-export type Ownership = { readonly owner?: string | null }
+export type Ownership = {
+  /** Whose they are. Null: those of sessions without an owner. */
+  readonly owner?: string | null
+}
 
 /** Which learnings are recalled, and how many. */
 export type RecallOptions = CiteOptions &

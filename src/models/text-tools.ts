@@ -14,7 +14,10 @@ export type { TextDialect } from './protocols/dialects/readers.ts'
  * `<invoke name="…"><parameter name="…">`. `function`: `<function=…><parameter=…>`. `fenced`: JSON in a code fence
  * with the word `tool_call`.
  */
-export type TextToolsOptions = { readonly dialect: TextDialect }
+export type TextToolsOptions = {
+  /** How the model writes a call in its text. */
+  readonly dialect: TextDialect
+}
 
 const DIALECT_NAMES = { xml: true, invoke: true, function: true, fenced: true } as const
 const checkOptions = optionsChecker<TextToolsOptions>('textTools', {

@@ -144,10 +144,15 @@ export type Claim = Frozen<{ epoch: number; seq: number; until: number; failed: 
  * only sessions whose claim has `failed` 0.
  */
 export type TakeOptions = Frozen<{
+  /** How many sessions at most. */
   limit: number
+  /** Only sessions of these agents. */
   agents?: readonly string[]
+  /** Only these sessions. */
   among?: readonly string[]
+  /** Which process the worker is, so that others of its host see when it is gone. */
   process?: ProcessId
+  /** Leaves out sessions whose last attempt failed. */
   fresh?: true
 }>
 /**
@@ -214,11 +219,23 @@ export type NetworkHealth = Frozen<{
 /**
  * Lists sessions by id, from `after` on. `waiting`: only sessions that may wait for a person, judged by their cards.
  */
-export type CardFilter = Frozen<CardConditions & { root?: string; after?: string; waiting?: true; limit: number }>
+export type CardFilter = Frozen<
+  CardConditions & {
+    /** Only the sessions of this tree. */
+    root?: string
+    after?: string
+    /** Only sessions that may wait for a person. */
+    waiting?: true
+    /** How many at most. */
+    limit: number
+  }
+>
 type CardConditions = {
+  /** Only sessions with this status. */
   status?: Status
   /** Only the children of this session. */
   parent?: string
+  /** Only sessions that work in this folder. */
   folder?: string
   /** Only sessions that have all these labels. */
   where?: Labels

@@ -41,6 +41,7 @@ export type RestateOptions = {
   readonly ingress?: string
   /** The address that this worker listens on. Default: 127.0.0.1, port 9080; port 0 takes any free port. */
   readonly host?: string
+  /** The port that this worker listens on. Default 9080. */
   readonly port?: number
   /** The name of the virtual object. Workers that have different agents need different names. Default: session */
   readonly name?: string

@@ -25,6 +25,7 @@ export type ScriptLimits = {
 export type ScriptOptions = {
   /** Default `ask`. The environment variable `TERRET_SCRIPTS=0` turns scripts off, whatever stands here. */
   readonly mode?: ScriptMode
+  /** Limits of one script session, over all its cells. */
   readonly limits?: Partial<ScriptLimits>
   /** Folders of saved scripts, `NAME.js` each. The first that has a name wins. */
   readonly folders?: readonly string[]

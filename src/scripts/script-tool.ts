@@ -1,6 +1,7 @@
 // The tool `script`: a model writes a program, and its run is a child session. The tool only describes the request;
 // script-planner.ts runs the program.
 import type { Json } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 import { diff } from '../view/line-diff.ts'
 import { flagField, integerField, objectField, optionalField, textField } from '../tools/core/argument-schema.ts'
 import { defineTool, type Tool } from '../tools/core/tool.ts'
@@ -60,11 +61,19 @@ function resolveProgram(folders: readonly string[], args: Json): Json {
   if (!isObject(args)) return args
   const { name, diff: _given, ...rest } = args
   if (typeof name !== 'string' || name === '') return { ...rest, script: rest['script'] ?? missingProgram(folders) }
-  const saved = readScript(folders, name)
+  const saved = savedScript(folders, name)
   if (saved === null) throw new ToolFailure('NotFound', unknownScriptText(folders, name))
   const { script } = rest
   if (typeof script !== 'string' || script === saved.text) return { ...rest, name, script: saved.text }
   return { ...rest, name, diff: diff(`${name}.js`, saved.text, script), script } satisfies JsonObject
+}
+
+function savedScript(folders: readonly string[], name: string): ReturnType<typeof readScript> {
+  try {
+    return readScript(folders, name)
+  } catch (error) {
+    throw error instanceof Fault ? new ToolFailure('InvalidInput', error.message) : error
+  }
 }
 
 function missingProgram(folders: readonly string[]): never {

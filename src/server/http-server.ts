@@ -22,7 +22,7 @@ import { InFlightRequests, readIdempotencyKey } from './idempotency-keys.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { InspectorFiles, SAFE } from './inspector-files.ts'
 import { refusalBody, HttpRefusal, refusalFromError } from './refusals.ts'
-import type { SseOptions } from './sse.ts'
+import { type SseOptions, STREAMS_LIMIT, type StreamsLimit } from './sse.ts'
 import type { TokenRegistry } from './token-registry.ts'
 import { type Principal, ROUTES } from './wire.ts'
 
@@ -36,6 +36,7 @@ export type RequestHandlerOptions = {
   readonly base?: string
   /** How often streams send heartbeats, and when a stalled reader is closed. */
   readonly sse?: Partial<SseOptions>
+  readonly streamsLimit?: StreamsLimit
   /** Called for sign-ins and refusals. */
   readonly onAccess?: (entry: AccessEntry) => void
   /** Called with unexpected errors. It is not given the request's content. */
@@ -128,6 +129,7 @@ export class RequestHandler implements ServerState {
   readonly closing: AbortSignal
   readonly base: string
   readonly sse: Partial<SseOptions>
+  readonly streamsLimit: StreamsLimit
   readonly #options: RequestHandlerOptions
   readonly #pages: InspectorFiles
   readonly #flights = new InFlightRequests()
@@ -144,6 +146,7 @@ export class RequestHandler implements ServerState {
     this.#mcp = new McpEndpoint(options.host, this)
     this.startedAt = options.host.store.now()
     this.sse = options.sse ?? {}
+    this.streamsLimit = options.streamsLimit ?? STREAMS_LIMIT
     this.base = options.base ?? ''
     this.closing = this.#closing.signal
     this.#watch = setInterval(() => this.#endStale(), TOKENS_MS).unref()

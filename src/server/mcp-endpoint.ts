@@ -9,7 +9,7 @@ import type { McpSessionHost } from '../mcp/mcp-session-host.ts'
 import type { McpHandler } from '../mcp/http-handler.ts'
 import { Fault } from '../kernel/index.ts'
 import { readJsonBody } from './request-body.ts'
-import { type ServerHost, OWNER, type OpenStream, mayReach, type ServerState } from './server-host.ts'
+import { type ServerHost, checkAgentReach, OWNER, type OpenStream, mayReach, type ServerState } from './server-host.ts'
 import { SAFE } from './inspector-files.ts'
 import { methodRefusal } from './refusals.ts'
 import type { Principal } from './wire.ts'
@@ -81,7 +81,9 @@ function createMcpSessionHost(host: ServerHost): McpSessionHost {
       return card !== null && mayReach(caller, card) ? harness.session(id, { stored: true }) : null
     },
     start: async ({ id, agent }, { name, role, reach, approvalRoles: roles = [] }) => {
-      const begun = await host.begin({ ...(agent === undefined ? {} : { agent }), by: { name, role, reach, roles } })
+      const by = { name, role, reach, roles }
+      const begun = await host.begin({ ...(agent === undefined ? {} : { agent }), by })
+      checkAgentReach(by, begun.harness, agent)
       const opened = await begun.harness.open({
         ...(id === undefined ? {} : { id, reuse: true }),
         ...(begun.agent === undefined ? {} : { agent: begun.agent }),

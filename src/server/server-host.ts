@@ -1,14 +1,14 @@
 // The types that a server needs from the program that starts it: a store, a harness, and which harness a session
 // belongs to. The server itself drives nothing and opens no store.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Harness } from '../harness.ts'
+import { type Harness, harnessParts } from '../harness.ts'
 import type { Card, CompleteStore, Removal } from '../kernel/index.ts'
 import type { RequestFields } from './request-body.ts'
 import type { IdempotencyKey } from './idempotency-keys.ts'
-import { missingSessionRefusal } from './refusals.ts'
+import { HttpRefusal, missingSessionRefusal } from './refusals.ts'
 import { driverText } from '../view/session-program.ts'
 import type { RunMetrics } from './metrics.ts'
-import type { SseOptions } from './sse.ts'
+import type { SseOptions, StreamsLimit } from './sse.ts'
 import type { TokenRegistry } from './token-registry.ts'
 import type { WebhookDesk } from './webhook-endpoints.ts'
 import type { Frames, Principal, WireAgent, WireReceipt } from './wire.ts'
@@ -72,6 +72,7 @@ export type ServerState = {
   /** The path that the server is mounted under; empty at the root. */
   readonly base: string
   readonly sse: Partial<SseOptions>
+  readonly streamsLimit: StreamsLimit
   report(where: string, error: unknown): void
 }
 
@@ -103,6 +104,14 @@ export function mayReach(
   { labels }: Pick<Card, 'labels'>,
 ): boolean {
   return reach === 'all' || labels?.[OWNER] === name
+}
+
+/** A delivery belongs to nobody: it spends the money of its source, and its notices go to others. */
+export function checkAgentReach({ reach }: Principal, harness: Harness, agent: string | undefined): void {
+  const { sources = [] } = harnessParts(harness) ?? {}
+  if (reach !== 'own' || !sources.some((source) => agent === `trigger_${source}`)) return
+  const text = `The sessions of "${agent}" are deliveries, which belong to nobody. They need a token with the reach \`all\`.`
+  throw new HttpRefusal(403, 'forbidden', text)
 }
 
 /** A session out of reach is answered byte for byte like a missing one. */

@@ -10,6 +10,9 @@ export type SseOptions = {
   readonly stalledMs: number
 }
 const DEFAULTS: SseOptions = { beatMs: 15_000, stalledMs: 30_000 }
+/** How many streams a server has open, and how many of them one principal, so that it cannot take them all. */
+export type StreamsLimit = { readonly all: number; readonly own: number }
+export const STREAMS_LIMIT: StreamsLimit = { all: 10_000, own: 7_500 }
 const RETRY_MS = 1_000
 
 export class EventStream {

@@ -21,6 +21,7 @@ export type WebhookScheme = 'github' | 'stripe' | 'slack' | 'hmac'
 export type EndpointOptions = {
   /** The source of the harness's triggers that the deliveries belong to. */
   readonly source: string
+  /** How the sender signs: `github`, `stripe`, `slack` or `hmac`. */
   readonly verify: WebhookScheme
   /** Where the signing secret is: the name of an environment variable, or the path of a file. */
   readonly secret: { readonly env: string } | { readonly file: string }

@@ -94,7 +94,9 @@ export type AgentOptions<
   readonly tools?: Tools
   /** Which of its tools it has. Default: all. */
   readonly toolAccess?: ToolAccess
+  /** What the model is told before the conversation. */
   readonly instructions?: string
+  /** The limits of each run. Those that are left out have their defaults. */
   readonly limits?: Partial<Limits>
   /** Plan mode: the model sees only tools that change nothing, and those that a person answers. */
   readonly plan?: boolean
@@ -110,6 +112,7 @@ export type AgentOptions<
 export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   /** When to use this agent. The parent's model reads it. */
   readonly description: string
+  /** The schema of its answer, which its parent then reads as JSON. */
   readonly output?: HarnessOutput
   /**
    * Whether it also has its parent's sources of tools, such as MCP servers: all of them, or those with these names.

@@ -9,7 +9,10 @@ import type { PursuitStatus } from './pursuit.ts'
 import type { Session } from './verbs.ts'
 
 /** Options of `awaitPursuit`: a signal that ends the waiting, and not the pursuit. */
-export type AwaitPursuitOptions = { readonly signal?: AbortSignal }
+export type AwaitPursuitOptions = {
+  /** Ends the wait when it is aborted. The outcome goes on. */
+  readonly signal?: AbortSignal
+}
 const checkAwait = optionsChecker<AwaitPursuitOptions>('awaitPursuit', { signal: signalCheck })
 const LOOK_MS = 200
 

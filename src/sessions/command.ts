@@ -42,6 +42,7 @@ export type SendOptions<Schema extends AnySchema = AnySchema> = {
   readonly when?: 'next' | 'after' | 'now' | 'idle'
   /** Your own id. The same id twice is one message. */
   readonly id?: string
+  /** Who sends it, for the log. */
   readonly by?: string
   /** Pins the message as a rule: it stays in every later request, word for word, also when the context is compacted. */
   readonly pin?: boolean
@@ -76,6 +77,7 @@ export type RunChoices<Schema extends AnySchema = AnySchema> = {
   readonly model?: string
   /** Replaces the agent's own instructions. Those of its tools stay. */
   readonly instructions?: string
+  /** Limits of the run that the message opens, over those of its agent. */
   readonly limits?: Partial<Omit<Limits, 'hold'>>
   /** The form of this run's answer. Your own schema parses it here; other processes know it as JSON Schema. */
   readonly output?: HarnessOutput<Schema>

@@ -22,6 +22,7 @@ export type ListOptions = Pick<
   readonly active?: boolean
   /** `consumer:NAME` and `consumer:` have the lanes of one consumer and of all, which other lists leave out. */
   readonly agent?: string
+  /** Only sessions of this owner, which is `metadata.owner` of the session. */
   readonly owner?: string
   /** Each of its words must be in the title, the agent, the id or the labels, ignoring case. At most 200 characters. */
   readonly q?: string

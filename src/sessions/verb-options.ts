@@ -48,6 +48,7 @@ export type StreamOptions<Schema extends AnySchema = AnySchema> = Omit<RunOption
    * children included. Default: from the beginning, or from the input that the stream sends.
    */
   readonly after?: number | Readonly<Record<string, number>>
+  /** Also the pieces of a reply in progress. Default false. */
   readonly deltas?: boolean
   /** Also gives the events of children. Default: true. */
   readonly subagents?: boolean
@@ -68,7 +69,12 @@ export type Answer = {
  * `id` is your own: a repeated interrupt gets the same answer as the first, and stops nothing that began since. `by`
  * names the sender in the log.
  */
-export type InterruptOptions = { readonly id?: string; readonly by?: string }
+export type InterruptOptions = {
+  /** An id of your own. The same interrupt again under it stops nothing that began since. */
+  readonly id?: string
+  /** Who stops it, for the log. */
+  readonly by?: string
+}
 /** When a session is to be looked at again, and what its model is told then. Give `at` or `inMs`. */
 export type ScheduleOptions = {
   /** When: a Date, or milliseconds since 1970. A past time is due at once. */
@@ -85,7 +91,10 @@ export type ScheduleOptions = {
   readonly by?: string
 }
 /** Options of `unschedule`: who drops the wake. */
-export type UnscheduleOptions = { readonly by?: string }
+export type UnscheduleOptions = {
+  /** Who drops it, for the log. */
+  readonly by?: string
+}
 
 /** The wake that waits under this key now, by the seq of its event. `duplicate`: it waited before. */
 export type ScheduledWake = {
@@ -100,13 +109,21 @@ export type ScheduledWake = {
 /** Options of `close`: who closes the session. */
 export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: a repeated batch gets the same answer as the first, and is not sent twice. */
-export type CommandOptions = { readonly id?: string; readonly by?: string }
+export type CommandOptions = {
+  /** An id of your own. The same commands again under it have no second effect. */
+  readonly id?: string
+  /** Who sends them, for the log. */
+  readonly by?: string
+}
 /**
  * `stored`: the id came from the store, and may be older than the present rule for ids, which it then need not meet.
  */
 export type SessionChoice = { readonly stored?: boolean }
 /** `waitMs`: how long to wait for a working session. Default: not at all. */
-export type ResultOptions = { readonly waitMs?: number }
+export type ResultOptions = {
+  /** Waits so long, in ms, for the end of an open run. Default: it does not wait. */
+  readonly waitMs?: number
+}
 /** Options of `fork`: the event after which the new session goes its own way, and what is different in it. */
 export type ForkOptions = {
   /** The event to fork at. Default: the end. */
@@ -124,6 +141,7 @@ export type ForkOptions = {
   readonly model?: string
   /** Added to those of this session; the same name replaces the value. */
   readonly labels?: Labels
+  /** Metadata of the fork, over that of the session. */
   readonly metadata?: Metadata
 }
 
@@ -233,7 +251,10 @@ export function checkBlob(ref: unknown): string {
 // Filters for sessions, events and calls of a harness. reading.ts and look/ read them.
 
 /** Options of `remove`: who removes the session. */
-export type RemoveOptions = { readonly by?: string }
+export type RemoveOptions = {
+  /** Who removes it, for the log of removals. */
+  readonly by?: string
+}
 /** Which waiting calls `pending` returns, and from where on. */
 export type PendingFilter = {
   readonly where?: Labels
@@ -271,10 +292,16 @@ export type StatusParts = {
   readonly pursuit: PursuitStatus
 }
 /** Which parts of a session's status are read beside the usual ones. Each costs a look at the log. */
-export type StatusOptions<Part extends keyof StatusParts = keyof StatusParts> = { readonly include?: readonly Part[] }
+export type StatusOptions<Part extends keyof StatusParts = keyof StatusParts> = {
+  /** Parts that cost a read of their own, and are left out unless they are named. */
+  readonly include?: readonly Part[]
+}
 
 /** Options of `pin`: `off` lets the pin go. */
-export type PinOptions = { readonly off?: boolean }
+export type PinOptions = {
+  /** Lets the pin go instead. */
+  readonly off?: boolean
+}
 
 /**
  * `inherited`: from the session of which this one is a fork, with its number there. `name`: the name that releases it,

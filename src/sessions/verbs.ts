@@ -285,7 +285,9 @@ export type BeginOptions<Agent extends string = string> = AgentChoice<Agent> & P
  */
 export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
   OriginOptions & {
+    /** An id of your own. The same call again gives the same session. */
     readonly id?: string
+    /** Takes the session that has this id, whatever options it was made with. */
     readonly reuse?: boolean
     /**
      * A conversation from elsewhere, in the form of your library: the model reads it before the first message. It is
@@ -295,4 +297,7 @@ export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
   }
 
 /** The session's agent. Default: the harness's own. */
-export type AgentChoice<Agent extends string = string> = { readonly agent?: Agent }
+export type AgentChoice<Agent extends string = string> = {
+  /** The agent or workflow of the harness that works. Default: the harness's own agent. */
+  readonly agent?: Agent
+}

@@ -41,6 +41,7 @@ import { isObject, parseJson } from '../view/untrusted-json.ts'
 
 /** Options of `startChaos`: the script of answers and troubles, and how strictly requests are looked at. */
 export type ChaosOptions = Frozen<{
+  /** What each request is answered with. */
   script: ChaosScript
   /** Refuses requests that break the provider's published rules. */
   strict?: boolean

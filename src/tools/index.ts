@@ -2,6 +2,7 @@
 export { askUserTool } from './ask-user.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
 export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'
+export type { CommandEnd, RunningCommand } from './shell/running-command.ts'
 export { extractTool } from './core/extract-tool.ts'
 export { type WebFetchOptions, webFetchTool } from './web/web-fetch.ts'
 export { type WebSearchResult, type WebSearchOptions, webSearchTool } from './web/web-search.ts'

@@ -31,6 +31,7 @@ export type LocalOptions = {
   readonly dir?: string
   /** The name for the project's folder. Default: the current folder. */
   readonly name?: string
+  /** Which texts are kept. Default `none`. */
   readonly capture?: Capture
   /** How much is kept of this project; the oldest traces go first. Default: all of it. */
   readonly keep?: KeepBounds

@@ -16,11 +16,13 @@ export type OtlpOptions = {
   readonly endpoint?: string
   /** In addition to those in `OTEL_EXPORTER_OTLP_HEADERS`. Put the key of the trace store here. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Which texts are sent. Default `none`. */
   readonly capture?: Capture
   /** For one request. Default: 10,000. */
   readonly timeoutMs?: number
   /** Default: `OTEL_SERVICE_NAME`, or `terret`. */
   readonly service?: string
+  /** Where the variables of OpenTelemetry are looked for. Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 

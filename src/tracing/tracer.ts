@@ -19,7 +19,9 @@ import type { Sink } from './sink.ts'
 
 /** Options of a `Tracer`: the store it reads, its sinks, and what it does with spans it cannot deliver. */
 export type TracerOptions = {
+  /** The store whose logs the spans are made from. */
   readonly store: Store
+  /** The clock that exports wait by. */
   readonly clock: Clock
   /** Any number. Each has its own queue, so a slow sink does not delay the others. */
   readonly sinks: readonly Sink[]

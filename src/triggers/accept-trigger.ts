@@ -15,19 +15,12 @@ import { canonicalJson } from '../tools/core/canonical-json.ts'
 import { firstNonJson } from '../tools/core/plain-values.ts'
 import { removeInvisible } from '../view/invisible.ts'
 import type { CompleteSource } from './source-options.ts'
-import { CONTENT_LABEL, contentHash } from './decision-cache.ts'
+import { CONTENT_LABEL, contentHash, MESSAGE_ID } from './decision-cache.ts'
 import { isMinuteFull, CAP_WINDOW_MS, minuteCharges, type MinuteSlots } from './source-caps.ts'
 import { keepFirstBytes, PAYLOAD_BYTES_MAX } from './triage-prompt.ts'
 import type { TriggerEnvelope, TriggerReceipt } from '../sessions/trigger-envelope.ts'
 import { TRIGGER_LABEL, type TriggerPlace } from './trigger-definition.ts'
 import type { TriggerInput } from './trigger-graph.ts'
-
-/**
- * The id of the one message of a delivery. Two processes that write the same event in the same millisecond make the same
- * session, which the store takes for one write that is repeated. The message of the second is refused, since it has the same
- * id and the mark of another delivery.
- */
-const MESSAGE_ID = 'delivery'
 
 type TriggerDesk = TriggerPlace & {
   readonly sources: ReadonlyMap<string, CompleteSource>

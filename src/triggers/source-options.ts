@@ -40,6 +40,7 @@ export type SourceOptions = {
   readonly targets?: Partial<TriageTargets>
   /** `false`: every event is judged anew, also one that is the same as another within a day. */
   readonly cache?: boolean
+  /** How many deliveries a minute, how many at once, and how much money a day. */
   readonly caps?: SourceCaps
 }
 
@@ -57,6 +58,7 @@ export type SourceCaps = {
 export type TriggersOptions = {
   /** The model of the triage, and one to ask when it gives no decision. `hint:burst` is the model of that route. */
   readonly models: readonly [string | Model, (string | Model)?]
+  /** Where events come from, by name. */
   readonly sources: Readonly<Record<string, SourceOptions>>
   /** Receives notices. Without it they stand only in the results of their sessions. */
   readonly notify?: SendNotice

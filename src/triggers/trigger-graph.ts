@@ -218,14 +218,15 @@ async function decideTrigger(
     return waits(now() + busyMs(context.session, busy), why, { busy })
   }
   const event = { source: source.name, label: args.label, payload: args.payload, bytes: args.bytes }
-  const known = await cache?.find(args.content, now())
+  const shared = (await cache?.isFor(context.session)) ? cache : null
+  const known = await shared?.find(args.content, now())
   const evaluation: TriageEvaluation = known
     ? { type: 'decided', decision: known, path: 'cached' }
     : await evaluateTrigger({ setup, event, context })
   const at = now()
   if (evaluation.type !== 'decided') return stepWithoutDecision(evaluation, args, at)
   const { decision, path } = evaluation
-  if (path !== 'cached') cache?.keep(args.content, decision, at)
+  if (path !== 'cached') shared?.keep(args.content, decision, at)
   const latencyMs = Math.max(0, at - args.receivedAt)
   return {
     leaves: decision.action === 'drop',

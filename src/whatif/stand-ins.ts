@@ -89,7 +89,7 @@ export class Playback {
       if (typeof mode === 'function') return mode(args as never, context)
       const recorded = await this.takeResult(context.session, context.call, tool.name, args as Json)
       if (recorded !== null) return this.#repeat(recorded.result, context)
-      if (mode === 'recorded_or_live') return tool.execute(args, context)
+      if (mode === 'recorded_or_live') return this.#runLive(tool, args, context)
       throw this.#miss({ session: context.session, call: context.call, tool: tool.name, args: args as Json })
     }
     // A recorded result was checked when it was made, and may be shortened.
@@ -112,6 +112,7 @@ export class Playback {
 
   async #runLive(tool: Tool, args: unknown, context: ToolContext): Promise<unknown> {
     await this.tellPeople(context.session, 'tool')
+    // A tool of a source is known only now.
     checkEffect(tool.name, tool.effect, this.#parts.effects)
     return tool.execute(args, context)
   }

@@ -34,6 +34,7 @@ export type WhatIfAgent = Omit<HarnessOptions, 'model'> & { readonly model?: Har
 export type WhatIfOptions = {
   /** The last event of the session that stays as it was. */
   readonly at: number
+  /** The options of a harness with the changed agent. */
   readonly agent: WhatIfAgent
   /** How calls of these tools are answered, by name: by a mode, or by a function. Default for each: `recorded`. */
   readonly tools?: Readonly<Record<string, ToolMode | ToolStub>>

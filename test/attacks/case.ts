@@ -23,6 +23,9 @@ export type Row = {
   readonly width?: number
 }
 
+/** The rows that come at one part of the product. */
+export type Surface = { readonly name: string; readonly rows: readonly Row[] }
+
 export type Verdict = {
   readonly name: string
   /** The world was whole with the defence. */
@@ -50,7 +53,9 @@ async function play(one: Case): Promise<Verdict> {
     const world = await World.make(defended)
     try {
       await one.attack(world)
-      return await one.harmed(world)
+      const isHarmed = await one.harmed(world)
+      if (isHarmed === defended) troubles.push(...world.notes)
+      return isHarmed
     } catch (error) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
       troubles.push(`${defended ? 'defended' : 'control'}: ${text}`)

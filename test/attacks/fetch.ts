@@ -70,6 +70,10 @@ function tool(world: World, { webs, approval = 'auto', naive = {}, ...more }: Se
     : careless(options.resolve, naive)
 }
 
+/** A client that asks about nothing and follows anywhere. */
+export const carelessFetch = (resolve: NonNullable<WebFetchOptions['resolve']>): Tool =>
+  careless(resolve, { look: true })
+
 /** Checks the text of a URL at most, then follows it anywhere: with its cookies, and to the end of every body. */
 function careless(
   resolve: NonNullable<WebFetchOptions['resolve']>,

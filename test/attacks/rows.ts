@@ -1,5 +1,5 @@
-// Every row of the threat table that is played, in its order.
-import type { Row } from './case.ts'
+// Every row of the threat table that is played, by the surface that it comes at.
+import type { Row, Surface } from './case.ts'
 import { consent, padding } from './approvals.ts'
 import { callers } from './callers.ts'
 import { bombs } from './bombs.ts'
@@ -34,73 +34,37 @@ import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
 import { hidden, repeated } from './repeated.ts'
+import { broughtFiles } from './scenario-import.ts'
+import { clones } from './scenario-repository.ts'
+import { coUsers } from './scenario-co-user.ts'
+import { cells } from './scenario-scripts.ts'
+import { pages } from './scenario-page.ts'
+import { providers } from './scenario-provider.ts'
+import { shops } from './scenario-mcp.ts'
 import { profiles, secrets } from './secrets.ts'
 import { pastAllowRules, pastDenyRules } from './shell-rules.ts'
 import { stores } from './store.ts'
 import { forged, steered } from './triggers.ts'
 
-/** In the order of the threat table. */
-export const ROWS: readonly Row[] = [
-  climbing,
-  linked,
-  newborn,
-  races,
-  oddFiles,
-  archives,
-  protectedFiles,
-  repositories,
-  names,
-  allowLists,
-  brokenWalls,
-  egress,
-  fetches,
-  labels,
-  secrets,
-  daemons,
-  bombs,
-  breakouts,
-  consent,
-  decisions,
-  padding,
-  remembered,
-  rugPulls,
-  programs,
-  remotes,
-  measureless,
-  stores,
-  sinksOfSecrets,
-  patterns,
-  pollution,
-  imports,
-  elsewhere,
-  repeated,
-  hidden,
-  collisions,
-  silentChanges,
-  hostSockets,
-  plantedFiles,
-  profiles,
-  owners,
-  ids,
-  importedOptions,
-  narrowedRuns,
-  foreignModels,
-  families,
-  gitSettings,
-  gitPrograms,
-  homes,
-  plantedGit,
-  turned,
-  followed,
-  found,
-  obeyed,
-  pastAllowRules,
-  pastDenyRules,
-  liveSecrets,
-  foreignSessions,
-  callers,
-  edited,
-  deciders,
-  steered,
-  forged,
+export const SURFACES: readonly Surface[] = [
+  { name: 'paths', rows: [climbing, linked, newborn, races, oddFiles, archives, turned, followed, found] },
+  { name: 'obeyed', rows: [protectedFiles, plantedFiles, obeyed] },
+  { name: 'git', rows: [repositories, gitSettings, gitPrograms, plantedGit, clones] },
+  { name: 'shell', rows: [names, allowLists, pastAllowRules, pastDenyRules, patterns] },
+  { name: 'sandbox', rows: [brokenWalls, daemons, bombs, breakouts, homes] },
+  { name: 'network', rows: [egress, labels, hostSockets] },
+  { name: 'web', rows: [fetches, pages] },
+  { name: 'secrets', rows: [secrets, profiles, sinksOfSecrets, liveSecrets] },
+  { name: 'approvals', rows: [consent, decisions, padding, remembered, repeated, edited, deciders] },
+  { name: 'mcp', rows: [rugPulls, programs, remotes, measureless, collisions, silentChanges, shops] },
+  { name: 'store', rows: [stores, pollution] },
+  { name: 'terminal', rows: [hidden, ids] },
+  { name: 'imports', rows: [imports, elsewhere, importedOptions, broughtFiles] },
+  { name: 'provider', rows: [foreignModels, providers] },
+  { name: 'sessions', rows: [narrowedRuns, families, foreignSessions, owners] },
+  { name: 'server', rows: [callers, coUsers] },
+  { name: 'triggers', rows: [steered, forged] },
+  { name: 'scripts', rows: [cells] },
 ]
+
+export const ROWS: readonly Row[] = SURFACES.flatMap(({ rows }) => rows)

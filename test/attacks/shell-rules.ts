@@ -28,7 +28,7 @@ function openShell(world: World, approval: (command: string) => Approval | Promi
     execute: ({ command }) =>
       new Promise<string>((resolve) => {
         const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, BIN: bin, HOME: world.home }
-        const child = spawn('timeout', ['-k', '1', '5', 'bash', '-c', command], { cwd: world.workspace, env })
+        const child = spawn('timeout', ['-k', '1', '20', 'bash', '-c', command], { cwd: world.workspace, env })
         child.stdin.on('error', () => {})
         child.stdin.end()
         child.stdout.resume()

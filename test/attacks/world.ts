@@ -50,6 +50,8 @@ export class World {
   /** Everything the model was shown, and everything that was written to the log. */
   shown = ''
   log = ''
+  /** What to say about this world if it ended otherwise than it must. */
+  readonly notes: string[] = []
   readonly #closers: (() => unknown)[] = []
 
   static async make(defended: boolean): Promise<World> {

@@ -16,6 +16,7 @@ const STATUS: ChatStatus = {
   spent: 30_000,
   limitUsd: 2,
   children: 2,
+  background: 0,
   queued: 1,
 }
 const row = (change: Partial<ChatStatus>, columns = 100): string =>
@@ -27,6 +28,10 @@ describe('the status row', () => {
     expect(row({ branch: null, context: null, children: 0, queued: 0, spent: 0, limitUsd: null })).toBe(
       'fake:m · ask · ~/p',
     )
+  })
+
+  it('B-CLI-346: it names the commands in the background', () => {
+    expect(row({ background: 2 }, 120)).toContain(' · 2 in the background · 1 queued')
   })
 
   it('B-CLI-360: money beyond the limit was allowed by a person, so the limit is not named', () => {

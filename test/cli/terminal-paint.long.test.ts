@@ -86,6 +86,19 @@ describe.skipIf(noTmux)('Markdown in a chat', { timeout: 120_000 }, () => {
   })
 })
 
+describe.skipIf(noTmux)('a chat in a terminal that becomes narrower', { timeout: 120_000 }, () => {
+  it('B-CLI-315: a row where the status stood takes the room of its text alone', async () => {
+    const lines = Array.from({ length: 30 }, (_, i) => `- entry ${i}`)
+    await scriptedBy([{ text: lines.join('\n'), deltas: 60, chaos: { dripMs: 2, splitBytes: 40 } }])
+    const seen = await chat(100, 60)
+    seen.enter('List.')
+    await seen.until(/entry 29\n\n.*tokens\n\n.*\n›$/)
+    seen.resize(30, 60)
+    const rows = lines.map((line) => `│ •${line.slice(1)}\n`).join('')
+    await seen.until(new RegExp(`${rows}\\n.*tokens\\n\\n.*\\n›$`))
+  })
+})
+
 describe.skipIf(noTmux || noBubblewrap)('calls in a chat', { timeout: 120_000 }, () => {
   it('B-CLI-312, B-CLI-313, B-CLI-314: are one line each, with the last output and the change', async () => {
     stage.write('work/calc.js', 'for (let i = 0; i <= n; i++) {\n  sum += i\n}\n')
@@ -101,7 +114,7 @@ describe.skipIf(noTmux || noBubblewrap)('calls in a chat', { timeout: 120_000 },
     )
     const seen = await chat(80, 24)
     seen.enter('Fix it.')
-    await seen.until(/bash for .*28 lines #3\n( {4}tick \d+\n){5}/)
+    await seen.until(/bash for .*28 lines · Ctrl-B background #3\n( {4}tick \d+\n){5}/)
     await seen.until(/Done\.\n\n.*\n\n.*\n›$/)
     expectScreen(seen.text(), 'calls', stage)
   })

@@ -3,34 +3,32 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Card, Receipt, Write } from '../../src/ports/store.ts'
-import type { Proposal } from '../../src/kernel/content.ts'
 import type { InboxBody } from '../../src/kernel/event.ts'
-import { outsideOf } from '../../src/kernel/ledger.ts'
 import { Fault } from '../../src/kernel/failure.ts'
-import { SessionCache } from '../../src/runtime/state/session-cache.ts'
 import { sendInterrupt } from '../../src/sessions/interrupt.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
 import { openStore } from './open.ts'
 import { Chance } from './random.ts'
-import { CREATED, creation, message } from './stage.ts'
+import { serve } from './serve.ts'
+import { CREATED, creation, KEPT, message } from './stage.ts'
 import type { Plan } from './plan.ts'
 import { planOf } from './workload.ts'
 
 const SESSIONS_FIRST = 8
+const SESSIONS_MAX = 24
 const REMEMBERED_MAX = 100
 /** With so many sessions on the file no more trees are begun: all logs are read after each kill. */
 const TREES_UNTIL = 250
-/** Children below a session. */
-const LEVELS = 3
 
-const [folder = '', database = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
+const [folder = '', database = '', seed = '1', sessionsMax = '24', levelsMax = '3'] = process.argv.slice(2)
 const places = placesIn(folder)
 const journal = new Appender<JournalLine>(places.journal)
 const chance = new Chance(Number(seed))
 let store = openStore(database)
 let settling = false
 let sessions = 0
-let levels = LEVELS
+/** Of children below a session. */
+let levels = Number(levelsMax)
 let ids = 0
 /** Acknowledged some time ago: sent again now and then, as a client does that lost the answer. */
 const remembered: { readonly session: string; readonly body: InboxBody }[] = []
@@ -45,16 +43,16 @@ await main()
 
 async function main(): Promise<void> {
   await store.open()
-  while (sessions < SESSIONS_FIRST) await create()
+  while (sessions < Math.min(SESSIONS_FIRST, Number(sessionsMax))) await create()
   process.stdout.write('begun\n')
   while (!settling) {
-    const cards = await store.list({ limit: 10_000 })
-    levels = cards.length < TREES_UNTIL ? LEVELS : 0
+    const cards = (await store.list({ limit: 10_000 })).filter(({ root }) => !root.startsWith(KEPT))
+    levels = cards.length < TREES_UNTIL ? Number(levelsMax) : 0
     await Promise.all(cards.map((card) => (card.parent === undefined ? meddle(card) : visit(card))))
     // Now and then a session is stopped while others work for it, also when it rests itself.
     const working = cards.find(({ parent, status }) => parent !== undefined && status === 'running')
     if (working !== undefined && chance.happens(0.02)) await interrupt(working.root, 'stop')
-    if (sessions < Number(sessionsMax) && chance.happens(0.02)) await create()
+    if (sessions < SESSIONS_MAX && chance.happens(0.02)) await create()
     if (remembered.length > 0 && chance.happens(0.1)) await again()
     if (chance.happens(0.05)) await reopen()
     await sleep(chance.integer(2, 12))
@@ -110,28 +108,15 @@ async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void>
 }
 
 /** Serves a session that waits for a person: decides, answers, or lets it go on. */
-async function attend({ session }: Card): Promise<void> {
-  const book = new SessionCache(session, store)
-  await book.open()
-  const open = book.session.run?.turn?.open ?? []
-  let served = false
-  for (const { key: call, state, proposal } of open) {
-    if (state.type === 'asked') {
-      served = true
-      await decide(session, call, proposal.digest ?? '')
-    } else if (state.type === 'outside' && !isForChild(proposal)) {
-      served = true
+function attend({ session }: Card): Promise<void> {
+  return serve(store, session, {
+    decide: (call, digest) => decide(session, call, digest),
+    answer: (call) => {
       const content = `answer to ${call}`
-      await append(session, { type: 'user.custom_tool_result', id: newId(), call, ok: true, content }, 'answer')
-    }
-  }
-  // Nothing to serve: it is paused, in a run or before one began (B-KERNEL-13), and a message lets it go on.
-  if (!served) await send(session, 'next', { turns: [] })
-}
-
-function isForChild(proposal: Proposal): boolean {
-  const { child, awaits, orders } = outsideOf(proposal) ?? {}
-  return child !== undefined || awaits !== undefined || orders !== undefined
+      return append(session, { type: 'user.custom_tool_result', id: newId(), call, ok: true, content }, 'answer')
+    },
+    goOn: () => send(session, 'next', { turns: [] }),
+  })
 }
 
 async function decide(session: string, call: string, digest: string): Promise<void> {

@@ -15,10 +15,11 @@ import { agentOf } from './workload.ts'
 import { DEEP, servicesOf } from './stage.ts'
 
 const [folder = '', database = '', leaseMs = '250', aheadMs = '0'] = process.argv.slice(2)
+const serial = process.env['TERRET_CRASH_WORKER'] ?? '0'
 const places = placesIn(folder)
 const errors = new Appender<ErrorLine>(places.errors)
 const agent = agentOf(new Appender(places.oracle), places.oracle)
-const store = marked(openStore(database), new Appender(places.marks(process.pid)))
+const store = marked(openStore(database), new Appender(places.marks(Number(serial))))
 // A process whose machine has another time: what it measures by is off from its beginning on.
 const clock = { ...runtimeClock, now: () => runtimeClock.now() + Number(aheadMs) }
 const worker = new Worker(
@@ -67,7 +68,8 @@ function report(session: string, error: unknown): void {
 /** The same store, with a mark before each commit and one after it returned: a kill between the two has hit a commit. */
 function marked(inner: CompleteStore, marks: Appender<MarkLine>): CompleteStore {
   let commits = 0
-  const claimed = (session: string, { epoch }: Claim): void => marks.add({ type: 'claim', session, epoch })
+  const claimed = (session: string, { epoch }: Claim): void =>
+    marks.add({ type: 'claim', session, epoch, at: Date.now() })
   const own: Partial<CompleteStore> = {
     async commit(writes) {
       commits += 1
@@ -86,6 +88,10 @@ function marked(inner: CompleteStore, marks: Appender<MarkLine>): CompleteStore 
       const claim = await inner.claim(session, id, ttlMs, self)
       if (claim) claimed(session, claim)
       return claim
+    },
+    release(session, ...rest) {
+      marks.add({ type: 'release', session })
+      return inner.release(session, ...rest)
     },
   }
   if (!inner.take) return storeWith(inner, own)
@@ -133,5 +139,6 @@ function isOf(what: string, { session, ...write }: Write): boolean {
 /** Enough to find out after a kill whether the commit is on disk. */
 function writtenBy(write: Write): Written {
   const events = write.lane === 'owner' ? write.events : []
-  return { session: write.session, seq: events[0]?.seq ?? 0, digests: events.map(digestOf) }
+  const release = write.lane === 'owner' && write.release ? { release: true as const } : {}
+  return { session: write.session, seq: events[0]?.seq ?? 0, digests: events.map(digestOf), ...release }
 }

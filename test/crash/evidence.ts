@@ -20,13 +20,19 @@ export type JournalLine =
   /** A refusal that is not "busy, try again": nothing here should ever be refused. */
   | { readonly type: 'refused'; readonly session: string; readonly id: string; readonly reason: string }
 
-/** What a worker did at its store: which sessions it took, which commits it began, and which of them it was promised. */
+/** What a worker did at its store: which sessions it took and gave back, which commits it began, and which of them it was promised. */
 export type MarkLine =
-  | { readonly type: 'claim'; readonly session: string; readonly epoch: number }
+  | { readonly type: 'claim'; readonly session: string; readonly epoch: number; readonly at: number }
+  | { readonly type: 'release'; readonly session: string }
   | { readonly type: 'begin'; readonly n: number; readonly writes: readonly Written[] }
   | { readonly type: 'end'; readonly n: number; readonly ok: boolean }
-/** The events of one session in one commit: where the first stands, and a digest of each. */
-export type Written = { readonly session: string; readonly seq: number; readonly digests: readonly string[] }
+/** The events of one session in one commit: where the first stands, and a digest of each. `release`: it gave the session back. */
+export type Written = {
+  readonly session: string
+  readonly seq: number
+  readonly digests: readonly string[]
+  readonly release?: true
+}
 
 /** What an attempt threw. `kind` is the name of the error: a Bug is never expected. */
 export type ErrorLine = {
@@ -41,7 +47,8 @@ export type Places = {
   readonly oracle: string
   readonly journal: string
   readonly errors: string
-  readonly marks: (pid: number) => string
+  /** Of the worker with this serial number (process.ts). */
+  readonly marks: (serial: number) => string
 }
 
 export function placesIn(folder: string): Places {
@@ -50,7 +57,7 @@ export function placesIn(folder: string): Places {
     oracle: join(folder, 'oracle.jsonl'),
     journal: join(folder, 'journal.jsonl'),
     errors: join(folder, 'errors.jsonl'),
-    marks: (pid) => join(folder, `marks-${pid}.jsonl`),
+    marks: (serial) => join(folder, `marks-${serial}.jsonl`),
   }
 }
 

@@ -14,28 +14,33 @@ import {
   placesIn,
   readLines,
 } from './evidence.ts'
+import { LeaseCheck } from './lease-check.ts'
 import { openStore } from './open.ts'
 import { Child } from './process.ts'
 import { Strikes } from './strike.ts'
 import { type Verdict, verify } from './verify.ts'
 
 const BEGIN_MS = 30_000
-const SETTLE_MS = 60_000
-/** Of a server that four workers use, on a machine that may be busy. */
-const SETTLE_SERVER_MS = 180_000
+/** On a machine that may be busy: with other runs of kills, too. */
+const SETTLE_MS = 180_000
 const STOP_MS = 20_000
 
 export class Ground {
   readonly folder = mkdtempSync(join(tmpdir(), 'terret-crash-'))
   readonly places = placesIn(this.folder)
   readonly strikes = new Strikes()
+  readonly leases = new LeaseCheck()
   readonly troubles: string[] = []
   /** Where this process reads from, and the children work unless they are told another way to it. */
   database: string
   readonly #children = new Set<Child>()
 
+  /** A process that is told to end in the middle leaves nothing. */
+  readonly #sweep = (): void => rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
+
   constructor(database?: string) {
     this.database = database ?? this.places.database
+    process.once('exit', this.#sweep)
   }
 
   /** Opens sessions, sends, decides and interrupts until it is told to settle. */
@@ -61,8 +66,8 @@ export class Ground {
     return child
   }
 
-  marksOf({ pid }: Child): readonly MarkLine[] {
-    return readLines<MarkLine>(this.places.marks(pid))
+  marksOf({ serial }: Child): readonly MarkLine[] {
+    return readLines<MarkLine>(this.places.marks(serial))
   }
 
   /** By a connection of its own that is closed again: between two workers a file may well have no reader at all. */
@@ -80,16 +85,17 @@ export class Ground {
   async judge(worker: Child): Promise<void> {
     this.#children.delete(worker)
     const oracle = readLines<OracleLine>(this.places.oracle)
-    await this.look((store) => this.strikes.judge(store, this.marksOf(worker), oracle))
+    const marks = this.marksOf(worker)
+    this.leases.add(marks, worker.killedAt)
+    await this.look((store) => this.strikes.judge(store, marks, oracle))
   }
 
   /** Nothing is hurt any more: these workers and the client bring everything to rest, and end. */
   async settle(client: Child, workers: readonly Child[]): Promise<void> {
     for (const worker of workers) worker.say('go')
     client.say('settle')
-    const withinMs = this.database === this.places.database ? SETTLE_MS : SETTLE_SERVER_MS
-    if (!(await client.heard('settled', withinMs)))
-      this.troubles.push(`not settled after ${withinMs} ms: ${await this.#unsettled()} ${client.stderr}`)
+    if (!(await client.heard('settled', SETTLE_MS)))
+      this.troubles.push(`not settled after ${SETTLE_MS} ms: ${await this.#unsettled()} ${client.stderr}`)
     client.say('stop')
     await this.stop(workers)
     await client.exited
@@ -115,7 +121,11 @@ export class Ground {
       }),
     )
     await this.look(async (store) => {
-      for (const worker of workers) await this.strikes.compare(store, this.marksOf(worker))
+      for (const worker of workers) {
+        const marks = this.marksOf(worker)
+        this.leases.add(marks, worker.killedAt)
+        await this.strikes.compare(store, marks)
+      }
     })
   }
 
@@ -138,6 +148,7 @@ export class Ground {
 
   /** The evidence is kept for a look when something was wrong, with the logs of a server that ends with this process. */
   async end(wrong: boolean): Promise<void> {
+    process.off('exit', this.#sweep)
     for (const child of this.#children) child.kill()
     if (!wrong) return rmSync(this.folder, { recursive: true })
     if (this.database !== this.places.database) await this.#keepLogs().catch(() => {})

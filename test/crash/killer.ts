@@ -32,7 +32,8 @@ const DELAY_MS: Readonly<Record<Aim, readonly [number, number]>> = {
   result: [0, 15],
   commit: [0, 10],
 }
-const WATCH_MS = 400
+/** Longer than it takes on a quiet machine: where others work too, a worker may wait for a core. */
+const WATCH_MS = 3_000
 
 /** Half of the shots are free; the rest goes where the fewest kills have fallen so far. */
 export function takeAim(chance: Chance, hits: Readonly<Record<KillClass, number>>): Shot {
@@ -76,7 +77,7 @@ async function waitToKill(worker: Child, places: Places, { aim, warmUpMs, delayM
 
 /** Looks at what the worker writes until it does what is waited for; gives up after a while, and the shot is a free one. */
 export async function waitFor(aim: Aim, worker: Child, places: Places): Promise<void> {
-  const marks = new Tail<MarkLine>(places.marks(worker.pid))
+  const marks = new Tail<MarkLine>(places.marks(worker.serial))
   const oracle = new Tail<OracleLine>(places.oracle)
   const seen = sightOf(aim, worker.pid, marks, oracle)
   // What happened before is not what is waited for.

@@ -5,20 +5,30 @@ import { fileURLToPath } from 'node:url'
 
 const ERRORS_KEPT = 4_000
 
+/** Children that this process has started. */
+let started = 0
+
 export class Child {
+  /** Of no other child of this process. A pid may come again: a long run starts more processes than there are pids. */
+  readonly serial: number
   readonly pid: number
   /** How it ended: its exit code, or the signal. */
   readonly exited: Promise<number | string>
   stderr = ''
+  /** When it was killed from here; null before that. */
+  killedAt: number | null = null
   readonly #process: ChildProcessWithoutNullStreams
   readonly #lines: string[] = []
   #ended = false
   #wake: () => void = () => {}
 
-  constructor(script: string, args: readonly string[]) {
+  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
     // The compiled file beside this one: what is killed is what is shipped, not something translated on the fly.
     const path = fileURLToPath(new URL(script, import.meta.url))
-    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe' })
+    started += 1
+    this.serial = started
+    const numbered = { ...env, TERRET_CRASH_WORKER: String(this.serial) }
+    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe', env: numbered })
     this.pid = this.#process.pid ?? 0
     this.exited = new Promise((resolve) => {
       this.#process.once('error', (error) => resolve(error.message))
@@ -71,6 +81,7 @@ export class Child {
 
   /** From outside, at once, and not to be caught. */
   kill(): void {
+    this.killedAt ??= Date.now()
     this.#process.kill('SIGKILL')
   }
 

@@ -40,6 +40,8 @@ export function servicesOf(store: CompleteStore, agent: Agent): Services {
 
 /** How the roots of the trees that a person stops are named (deep.ts). */
 export const DEEP = 'deep-'
+/** How sessions are named that only their own process speaks to. */
+export const KEPT = 'kept-'
 
 export const CREATED: OwnerBody = { type: 'session.created', agent: AGENT, planner: 'model' }
 

@@ -6,11 +6,12 @@ import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
 import type { CompleteStore } from '../../src/ports/store.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
 import { memory } from '../../src/stores/memory/memory-store.ts'
-import { digestOf, type MarkLine, type OracleLine } from './evidence.ts'
+import { digestOf, type MarkLine, type OracleLine, placesIn } from './evidence.ts'
 import { creation, message, ownerWrite } from './stage.ts'
+import { Child } from './process.ts'
 import { Strikes } from './strike.ts'
 
-const claim: MarkLine = { type: 'claim', session: 's', epoch: 1 }
+const claim: MarkLine = { type: 'claim', session: 's', epoch: 1, at: 0 }
 const request: OwnerBody = { type: 'model.started', shows: [2] }
 const begun: readonly OwnerBody[] = [
   { type: 'run.started', inputs: [2], wakes: [], limits: DEFAULT_LIMITS, toolset: '', instructions: '' },
@@ -117,3 +118,11 @@ async function attempt(bodies: readonly OwnerBody[]): Promise<readonly OwnerEven
   await store.commit([write])
   return write.events
 }
+
+it('B-CRASH-9: what a worker leaves has a number that no other worker of the run has, also when its pid comes again', async () => {
+  const children = [new Child('./nothing.js', []), new Child('./nothing.js', [])]
+  await Promise.all(children.map(({ exited }) => exited))
+  expect(new Set(children.map(({ serial }) => serial)).size).toBe(2)
+  const places = placesIn('folder')
+  expect(new Set(children.map(({ serial }) => places.marks(serial))).size).toBe(2)
+})

@@ -124,7 +124,7 @@ async function acknowledgedIn(ground: Ground, workers: readonly Child[], ms: num
 
 /** Each call counts the commits that were answered since the last. */
 function acknowledgements({ places }: Ground, workers: readonly Child[]): () => number {
-  const tails = workers.map(({ pid }) => new Tail<MarkLine>(places.marks(pid)))
+  const tails = workers.map(({ serial }) => new Tail<MarkLine>(places.marks(serial)))
   return () => tails.flatMap((tail) => tail.read()).filter((mark) => mark.type === 'end' && mark.ok).length
 }
 

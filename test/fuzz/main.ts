@@ -32,7 +32,12 @@ async function clean(): Promise<boolean> {
 
 async function holds(target: Target): Promise<boolean> {
   const begun = performance.now()
-  const outcome = await run(target.open(), { runs, seed, ...(values.path === undefined ? {} : { path: values.path }) })
+  const own = chosen.length === 1 ? runs : Math.ceil(runs / (target.every ?? 1))
+  const outcome = await run(target.open(), {
+    runs: own,
+    seed,
+    ...(values.path === undefined ? {} : { path: values.path }),
+  })
   const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
   if (outcome.found === null) {
     console.log(`holds   ${target.name.padEnd(10)} ${String(outcome.cases).padStart(8)} cases ${seconds.padStart(7)} s`)

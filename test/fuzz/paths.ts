@@ -13,12 +13,14 @@ import {
   locatePath,
   type GuardedPath,
 } from '../../src/tools/files/path-guard.ts'
+import { judgeCall } from '../../src/tools/policy/policy.ts'
 import { toolContext } from '../tools/context.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, type Property, type Target } from './target.ts'
 import { CANARY, type Leads, Tree } from './tree.ts'
 
 type Subject = {
+  readonly judge: typeof judgeCall
   readonly locate: typeof locatePath
   readonly read: (guarded: PathGuard, place: GuardedPath) => Promise<Buffer>
   readonly write: (guarded: PathGuard, place: GuardedPath, bytes: Buffer) => Promise<void>
@@ -27,6 +29,7 @@ type Subject = {
 type Case = { readonly path: string; readonly access: Access; readonly guard: number; readonly touch: boolean }
 
 const real: Subject = {
+  judge: judgeCall,
   locate: locatePath,
   read: async (guarded, place) => (await readFileAt(guarded, place)).bytes,
   write: async (guarded, place, bytes) => {
@@ -208,6 +211,7 @@ class Session {
     const place = found as GuardedPath
     this.#inside(room, place, one.access)
     hold(wanted === null || wanted === place.path, () => `${place.path} instead of ${wanted}`)
+    await this.#ruled(room, place, path)
     if (one.touch) await this.#touch(room, place, one.access)
   }
 
@@ -224,6 +228,19 @@ class Session {
       join(place.root, ...place.segments) === place.path,
       () => `${place.segments.join('/')} does not lead to ${place.path}`,
     )
+  }
+
+  /** Rules on paths hold for where a path leads, whatever links are on the way. */
+  async #ruled({ guarded: { root } }: Rooms[number], place: GuardedPath, path: string): Promise<void> {
+    if (root !== this.#tree.root) return
+    const action = { tool: 'read', args: { path }, root } as const
+    const isLet = async (effect: 'allow' | 'deny', approval: 'ask' | 'auto'): Promise<boolean> => {
+      const policy = { rules: [{ effect, path: ['a/b', 'a/b/**'] }], base: root } as const
+      return (await this.#subject.judge(policy, { ...action, approval })).type === 'allow'
+    }
+    const isThere = isIn(join(root, 'a', 'b'), place.path)
+    if (isThere) hold(!(await isLet('deny', 'auto')), () => `${place.path} is denied, and is let through`)
+    else hold(!(await isLet('allow', 'ask')), () => `${place.path} is let through by a rule for another folder`)
   }
 
   async #touch(room: Rooms[number], place: GuardedPath, access: Access): Promise<void> {
@@ -288,6 +305,10 @@ function deepest(path: string): string {
 
 const planted: Readonly<Record<string, Subject>> = {
   'roots are compared by prefix': { ...real, locate: careless(({ root }, path) => deepest(resolve(root, path))) },
+  'rules are asked about a path as it is written': {
+    ...real,
+    judge: (policy, action) => judgeCall(policy, { ...action, links: [] }),
+  },
   'links are not resolved': { ...real, locate: careless(({ root }, path) => resolve(root, path)) },
   'names are protected in one spelling': {
     ...real,

@@ -10,7 +10,7 @@ type Case = { readonly text: string; readonly layers: number }
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** Where the text stands as code. A line break after it ends what it may leave open, such as a comment. */
-const AS_CODE: readonly ((text: string) => string)[] = [
+export const AS_CODE: readonly ((text: string) => string)[] = [
   (text) => `true; ${text}`,
   (text) => `false || ${text}`,
   (text) => `(${text}\n)`,
@@ -40,7 +40,7 @@ const AS_CODE: readonly ((text: string) => string)[] = [
   (text) => `export X=$(${text}\n)`,
 ]
 /** Where the text stands as a quoted word. */
-const AS_TEXT: readonly ((text: string) => string)[] = [
+export const AS_TEXT: readonly ((text: string) => string)[] = [
   (text) => `sh -c ${quoted(text)}`,
   (text) => `bash -ec ${quoted(text)}`,
   (text) => `eval ${quoted(text)}`,
@@ -54,7 +54,7 @@ const AS_TEXT: readonly ((text: string) => string)[] = [
   (text) => `bash <<'END'\n${text}\nEND`,
 ]
 /** Before the words of the command. */
-const BEFORE = [
+export const BEFORE = [
   '',
   'env ',
   "env -S'X=1' ",

@@ -14,6 +14,8 @@ export type Walk = { readonly walk: (order: Order) => Promise<Outcome> }
 
 export type Target = {
   readonly name: string
+  /** Where a case costs more: among all targets it gets one case for so many of the others. */
+  readonly every?: number
   readonly open: () => Property | Walk
   /** The same property about something that is broken on purpose: it must fail. */
   readonly planted: readonly { readonly name: string; readonly open: () => Property | Walk }[]

@@ -9,9 +9,11 @@ import { optionObjects } from './options.ts'
 import { pasted } from './pasted.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
+import { ran } from './ran.ts'
 import { repairs } from './repair.ts'
 import { router } from './router.ts'
 import { shellReader } from './shell.ts'
+import { hasTmux, screens } from './screen.ts'
 import { shown } from './shown.ts'
 import { streams } from './streams.ts'
 import type { Target } from './target.ts'
@@ -34,4 +36,6 @@ export const targets: readonly Target[] = [
   compressions,
   router,
   dialects,
+  ran,
+  ...(hasTmux ? [screens] : []),
 ]

@@ -63,3 +63,25 @@ it('B-LOSS-3: an item that may run once and was lost is missing by its name', as
   expect(result).toMatchObject({ status: 'completed', output: { value: 12, missing: [{ index: 2 }] } })
   expect(JSON.stringify(result)).toContain('The worker was lost while this ran.')
 })
+
+it('B-LOSS-6: a node whose worker is stopped in order is repeated by the next one under its key, and fails nothing', async () => {
+  const store = memory()
+  for (const effect of ['read', 'once'] as const) {
+    const { graph, begun } = summing(false, effect)
+    const first = withGraphs([graph], { store, worker: { graceMs: 50 } })
+    const session = await first.open({ id: effect, agent: 'sum' })
+    void session.run({ items: ITEMS }).catch(() => {})
+    await begun.here
+    await first.close()
+    const next = withGraphs([summing(true, effect).graph], { store })
+    const result = await next.session(effect).run()
+    const missing = effect === 'once' ? [{ index: 2 }] : []
+    expect(result).toMatchObject({ status: 'completed', output: { value: effect === 'once' ? 12 : 15, missing } })
+    const third = ofType(await eventsIn(next.session(effect)), 'agent.tool_use').filter(({ call }) =>
+      call.endsWith('.2'),
+    )
+    expect(new Set(third.map(({ call }) => call)).size).toBe(1)
+    expect(third).toHaveLength(effect === 'once' ? 1 : 2)
+    await next.close()
+  }
+})

@@ -8,7 +8,7 @@ import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Chance } from '../crash/random.ts'
 import { chromiumPath } from '../ui/chromium.ts'
 import { MILLION, million } from '../web/million.ts'
-import { ServerProcess, startProvider } from './server.ts'
+import { prepareFolder, ServerProcess, startProvider } from './server.ts'
 
 const BOUNDS = { paintMs: 300, pageMs: 300, jumpMs: 200, taskMs: 50 }
 const PAINTS = 5
@@ -47,13 +47,14 @@ if (chromiumPath === undefined) refuse('There is no Chromium here. Install chrom
 mkdirSync('.build', { recursive: true })
 const folder = mkdtempSync(resolve('.build', 'pages-'))
 const provider = await startProvider('1', '1')
-const server = new ServerProcess(folder, provider.url, [])
+prepareFolder(folder, provider.url)
+const server = new ServerProcess(folder, [])
 const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
 const stop = async (): Promise<void> => {
   await browser.close()
   await server.end('SIGTERM')
   provider.child.kill()
-  rmSync(folder, { recursive: true, force: true })
+  if (process.exitCode === 0) rmSync(folder, { recursive: true, force: true })
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit(1)))
 try {

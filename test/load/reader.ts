@@ -7,12 +7,12 @@ import type { ServerProcess } from './server.ts'
 const FRAME = /^id: (\d+)\nevent: event\ndata: (.*)$/s
 const AT = /"at":(\d{13})/
 
-export type Seen = { readonly seq: number; readonly lateMs: number; readonly type: string }
+export type Seen = { readonly seq: number; readonly lateMs: number; readonly type: string; readonly bytes: number }
 
 /** Follows one session, and connects again with the last seq that it has. */
 export class Reader {
   readonly session: string
-  readonly #server: ServerProcess
+  readonly server: ServerProcess
   readonly #onEvent: (seen: Seen, reader: Reader) => void
   readonly wrong: string[] = []
   last = 0
@@ -20,7 +20,7 @@ export class Reader {
   #closed = false
 
   constructor(server: ServerProcess, session: string, onEvent: (seen: Seen, reader: Reader) => void) {
-    this.#server = server
+    this.server = server
     this.session = session
     this.#onEvent = onEvent
     this.#open()
@@ -40,8 +40,8 @@ export class Reader {
     if (this.#closed) return
     const again = (): void => void setTimeout(() => this.#open(), 100)
     const path = `/v1/sessions/${this.session}/stream?after=${this.last}`
-    const headers = this.#server.headers()
-    const asked = request({ host: '127.0.0.1', port: this.#server.port, path, headers, agent: false })
+    const headers = this.server.headers()
+    const asked = request({ host: '127.0.0.1', port: this.server.port, path, headers, agent: false })
     this.#request = asked
     asked.on('error', () => {})
     asked.on('close', again)
@@ -70,7 +70,7 @@ export class Reader {
     if (seq !== this.last + 1) this.wrong.push(`${this.session}: event ${seq} after ${this.last}`)
     this.last = seq
     const type = /"type":"([^"]+)"/.exec(data)?.[1] ?? ''
-    this.#onEvent({ seq, lateMs: now - Number(AT.exec(data)?.[1] ?? now), type }, this)
+    this.#onEvent({ seq, lateMs: now - Number(AT.exec(data)?.[1] ?? now), type, bytes: data.length }, this)
   }
 }
 

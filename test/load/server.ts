@@ -1,10 +1,14 @@
-// `terret serve` as a process of its own over a folder of its own, beside a provider: started, asked, killed, and how much memory it has.
+// `terret serve` and `terret worker` as processes of their own over one folder, beside a provider: started, asked, killed, and how much
+// memory and how many descriptors they have.
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join, resolve } from 'node:path'
 
 const MAIN = resolve('dist/cli/main.js')
+
+/** Of Linux, on every machine there is. */
+const TICK_MS = 10
 
 /** However this process ends, none of them is left. */
 const children = new Set<ChildProcess>()
@@ -12,8 +16,12 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-function started(args: readonly string[], options: SpawnOptions = {}): ChildProcess {
-  const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
+function started(
+  args: readonly string[],
+  options: SpawnOptions = {},
+  errors: number | 'inherit' = 'inherit',
+): ChildProcess {
+  const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', errors] })
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child
@@ -24,26 +32,84 @@ const AGENT = { keepAlive: true, maxSockets: 64, timeout: 25_000 }
 
 export type Answer = { readonly status: number; readonly text: string }
 
+/** Makes the folder ready for them: its configuration names this provider. `more` is other settings. */
+export function prepareFolder(folder: string, providerUrl: string, more: object = {}): void {
+  const config = join(folder, 'config/terret')
+  mkdirSync(config, { recursive: true })
+  mkdirSync(join(folder, 'work'))
+  const endpoints = { fake: { baseUrl: `${providerUrl}/v1`, protocol: 'chat' } }
+  writeFileSync(
+    join(config, 'config.json'),
+    JSON.stringify({ model: 'fake:m', endpoints, context: { compaction: false }, ...more }),
+  )
+}
+
+/** Where they keep the store. */
+export function dataOf(folder: string): string {
+  return join(folder, 'data')
+}
+
+type Variables = Readonly<Record<string, string>>
+
+function terret(folder: string, args: readonly string[], more: Variables): ChildProcess {
+  const { PATH = '' } = process.env
+  const own = { PATH, HOME: folder, TERRET_HOME: dataOf(folder), XDG_CONFIG_HOME: join(folder, 'config') }
+  // What they say of their troubles is no part of the report, and is kept beside their data.
+  const errors = openSync(join(folder, 'stderr.log'), 'a')
+  try {
+    return started(args, { cwd: join(folder, 'work'), env: { ...own, ...more } }, errors)
+  } finally {
+    closeSync(errors)
+  }
+}
+
+/** Resolves when the process is gone. */
+async function ended(child: ChildProcess | null, signal: NodeJS.Signals): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((done) => child.once('exit', done))
+  child.kill(signal)
+  await gone
+}
+
+/** `terret worker`, which says nothing. */
+export class WorkerProcess {
+  readonly #folder: string
+  readonly #variables: Variables
+  #child: ChildProcess | null = null
+
+  constructor(folder: string, variables: Variables = {}) {
+    this.#folder = folder
+    this.#variables = variables
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0
+  }
+
+  start(): void {
+    this.#child = terret(this.#folder, [MAIN, 'worker', '--quiet'], this.#variables)
+    this.#child.stdout?.resume()
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    await ended(this.#child, signal)
+  }
+}
+
 /** Started again on the same port and folder, it has the same token. */
 export class ServerProcess {
   readonly #folder: string
   readonly #args: readonly string[]
+  readonly #variables: Variables
   #child: ChildProcess | null = null
   #agent = new Agent(AGENT)
   token = ''
   port = 0
 
-  constructor(folder: string, providerUrl: string, args: readonly string[]) {
+  constructor(folder: string, args: readonly string[], variables: Variables = {}) {
     this.#folder = folder
     this.#args = args
-    const config = join(folder, 'config/terret')
-    mkdirSync(config, { recursive: true })
-    mkdirSync(join(folder, 'work'))
-    const endpoints = { fake: { baseUrl: `${providerUrl}/v1`, protocol: 'chat' } }
-    writeFileSync(
-      join(config, 'config.json'),
-      JSON.stringify({ model: 'fake:m', endpoints, context: { compaction: false } }),
-    )
+    this.#variables = variables
   }
 
   get pid(): number {
@@ -55,28 +121,16 @@ export class ServerProcess {
   }
 
   async start(node: readonly string[] = []): Promise<void> {
-    const { PATH = '' } = process.env
-    const env = {
-      PATH,
-      HOME: this.#folder,
-      TERRET_HOME: join(this.#folder, 'data'),
-      XDG_CONFIG_HOME: join(this.#folder, 'config'),
-    }
     const args = [...node, MAIN, 'serve', '--port', String(this.port), '--json', ...this.#args]
-    const child = started(args, { cwd: join(this.#folder, 'work'), env })
+    const child = terret(this.#folder, args, this.#variables)
     this.#child = child
     const { url, token } = JSON.parse(await firstLine(child)) as { readonly url: string; readonly token: string }
     this.token = token
     this.port = Number(new URL(url).port)
   }
 
-  /** Resolves when the process is gone. */
   async end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const gone = new Promise((done) => child.once('exit', done))
-    child.kill(signal)
-    await gone
+    await ended(this.#child, signal)
     this.#agent.destroy()
     this.#agent = new Agent(AGENT)
   }
@@ -111,14 +165,25 @@ export class ServerProcess {
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`)
     return JSON.parse(text) as T
   }
+}
 
-  /** What the kernel says: now, and the most there was. In MB. */
-  memory(): { readonly rss: number; readonly peak: number } {
-    const text = readFileSync(`/proc/${this.pid}/status`, 'utf8')
-    const of = (name: string): number =>
-      Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(text)?.[1] ?? 0) / 1_024)
-    return { rss: of('VmRSS'), peak: of('VmHWM') }
-  }
+/** What the kernel says of a process: now, and the most there was. In MB. */
+export function memoryOf(pid: number): { readonly rss: number; readonly peak: number } {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const of = (name: string): number =>
+    Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(text)?.[1] ?? 0) / 1_024)
+  return { rss: of('VmRSS'), peak: of('VmHWM') }
+}
+
+/** What a process has used of the cores since it began. */
+export function cpuMsOf(pid: number): number {
+  // The name of the program stands in brackets and may hold anything; the fields are counted after it.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+}
+
+export function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length
 }
 
 function firstLine(child: ChildProcess): Promise<string> {

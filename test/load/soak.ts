@@ -1,32 +1,54 @@
-// The server for a long time under bad luck: `npm run soak -- --minutes 30 [--seed N]`, or `--seconds N`. It is killed and started again on its port and
-// folder, readers lose their connections, tabs are reloaded, decisions are made. Every reader must have each event once and in order, the page
-// each message once, and memory must not grow. The seed decides who is hit and when; what the machine makes of it is not in the seed.
+// Servers for a long time under bad luck: `npm run soak -- --hours 24 [--seed N]`, or `--minutes N`, or `--seconds N`. Two servers and two workers
+// share one folder: one of each is never killed, the other of each is, some times a minute, and started again. Readers lose their
+// connections, tabs are reloaded, decisions are made, contexts are compacted, cron jobs fire and signed deliveries come in. Every reader must have each
+// event once and in order, the page each message once, each delivery one session and each minute its run. A line a minute says how much memory,
+// disk and time it takes, and none of it may grow (slope.ts). The seed decides who is hit and when; what the machine makes of it is not in the seed.
+// `--plant memory` (or descriptors, latency, disk) is the control: the server that is never killed leaks, and it must be found.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { chromium } from 'playwright-core'
-import { argumentsOf, wholeNumber } from '../../sim/arguments.ts'
+import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { Chance } from '../crash/random.ts'
 import { chromiumPath } from '../ui/chromium.ts'
+import { Chores, SECRETS, TRIGGERS } from './chores.ts'
+import { Figures } from './figures.ts'
 import { Reader, type Seen } from './reader.ts'
-import { ServerProcess, startProvider } from './server.ts'
+import { dataOf, prepareFolder, ServerProcess, startProvider, WorkerProcess } from './server.ts'
 import { Tab } from './tab.ts'
 
 const SESSIONS = 20
 const RETRY_MS = 200
 /** How long everything has to come to rest at the end. */
-const SETTLE_MS = 60_000
-/** What memory may grow by, from the first third of the measurements to the last: noise, and not a leak. */
-const GROWTH_MAX = 1.3
-const GROWTH_MB = 25
+const SETTLE_MS = 120_000
+/** What a session reads each time, so that its context fills and is compacted. */
+const NOTE_CHARS = 4_000
+const WINDOW_TOKENS = 32_000
+const REST_MS = [500, 4_000] as const
+const LUCK_MS = [500, 6_000] as const
+const DELIVERY_MS = [2_000, 8_000] as const
+/** A run of some minutes has a line each few seconds, so that a slope can be seen. */
+const LINES_LEAST = 40
+const LINE_MS = 60_000
+/** Shorter than this, a server is still filling its caches. */
+const JUDGED_SECONDS = 600
+const LEAKS = ['memory', 'descriptors', 'latency', 'disk']
 
 const { values } = argumentsOf('soak', {
-  options: { minutes: { type: 'string' }, seconds: { type: 'string' }, seed: { type: 'string' } },
+  options: {
+    hours: { type: 'string' },
+    minutes: { type: 'string' },
+    seconds: { type: 'string' },
+    seed: { type: 'string' },
+    plant: { type: 'string' },
+  },
 })
-const seconds = wholeNumber(values.seconds ?? '0', 'seconds') || 60 * wholeNumber(values.minutes ?? '30', 'minutes', 1)
+const { plant } = values
+if (plant !== undefined && !LEAKS.includes(plant)) refuse(`--plant must be one of ${LEAKS.join(', ')}, not "${plant}".`)
+const seconds = secondsOf()
 const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000), 'seed')
 const chance = new Chance(seed)
-const counts = { kills: 0, stops: 0, cuts: 0, reloads: 0, decisions: 0, messages: 0 }
+const counts = { kills: 0, stops: 0, cuts: 0, reloads: 0, decisions: 0, messages: 0, compactions: 0 }
 const wrong: string[] = []
 /** How many messages each session was sent. */
 const sent = new Map<string, number>()
@@ -34,55 +56,115 @@ const sent = new Map<string, number>()
 mkdirSync('.build', { recursive: true })
 const folder = mkdtempSync(resolve('.build', 'soak-'))
 const provider = await startProvider('10', '100')
-const server = new ServerProcess(folder, provider.url, ['--width', String(SESSIONS)])
+prepareFolder(folder, provider.url, { context: { compaction: { windowTokens: WINDOW_TOKENS } }, ...TRIGGERS })
+const width = ['--width', String(SESSIONS)]
+const leak = plant === undefined ? {} : { TERRET_LEAK: plant }
+/** The first of each is never killed. */
+const servers = [
+  new ServerProcess(folder, width, { ...SECRETS, ...leak }),
+  new ServerProcess(folder, width, SECRETS),
+] as const
+const workers = [new WorkerProcess(folder, SECRETS), new WorkerProcess(folder, SECRETS)] as const
 const browser =
   chromiumPath === undefined ? null : await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
 let isOver = false
 const stop = async (): Promise<void> => {
   isOver = true
   await browser?.close()
-  await server.end('SIGKILL')
+  await Promise.all([...servers, ...workers].map((one) => one.end('SIGKILL')))
   provider.child.kill()
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit(1)))
+let grown: readonly string[] = []
 try {
-  console.log(`seed ${seed}: ${seconds} seconds, ${SESSIONS} sessions${browser ? '' : '; no Chromium, so no tabs'}`)
-  await soak()
+  const tabs = browser ? '' : '; no Chromium, so no tabs'
+  console.log(`seed ${seed}: ${seconds} seconds, ${SESSIONS} sessions${plant ? `, a leak of ${plant}` : ''}${tabs}`)
+  grown = await soak()
 } finally {
   await stop()
   if (wrong.length === 0) rmSync(folder, { recursive: true, force: true })
 }
-for (const line of wrong.slice(0, 20)) console.log(`✗ ${line}`)
-console.log(
-  wrong.length === 0
-    ? '✓ nothing missing, nothing doubled, memory flat'
-    : `✗ ${wrong.length} wrong. Again with: npm run soak -- --seconds ${seconds} --seed ${seed}`,
-)
-process.exitCode = wrong.length === 0 ? 0 : 1
+finish()
 
-async function soak(): Promise<void> {
-  await server.start()
-  const readers: Reader[] = []
+function secondsOf(): number {
+  const given = wholeNumber(values.seconds ?? '0', 'seconds')
+  if (given > 0) return given
+  if (values.hours !== undefined) return 3_600 * wholeNumber(values.hours, 'hours', 1)
+  return 60 * wholeNumber(values.minutes ?? '30', 'minutes', 1)
+}
+
+function finish(): void {
+  if (plant === undefined && seconds >= JUDGED_SECONDS) wrong.push(...grown.map((text) => `it grows: ${text}`))
+  if (plant !== undefined && grown.length === 0) wrong.push(`the leak of ${plant} that was planted was not found`)
+  for (const line of wrong.slice(0, 20)) console.log(`✗ ${line}`)
+  const again = ['npm run soak --', `--seconds ${seconds} --seed ${seed}`, ...(plant ? [`--plant ${plant}`] : [])].join(
+    ' ',
+  )
+  console.log(
+    wrong.length > 0
+      ? `✗ ${wrong.length} wrong. Again with: ${again}`
+      : plant
+        ? `✓ nothing missing, nothing doubled, and the leak of ${plant} was found`
+        : '✓ nothing missing, nothing doubled, nothing grows',
+  )
+  process.exitCode = wrong.length === 0 ? 0 : 1
+}
+
+async function soak(): Promise<readonly string[]> {
+  await servers[0].start(plant ? ['--import', resolve('.build/test/load/leak.js')] : [])
+  await servers[1].start()
+  for (const worker of workers) worker.start()
   const settled = new Map<string, number>()
-  const onEvent = ({ seq, type }: Seen, { session }: Reader): void => {
+  const tabs: Tab[] = []
+  const figures = new Figures({
+    server: servers[0],
+    worker: workers[0],
+    data: dataOf(folder),
+    tabMb: async () => (await tabs[0]?.heapMb()) ?? null,
+    kills: () => counts.kills + counts.stops,
+  })
+  const onEvent = ({ seq, type, bytes, lateMs }: Seen, { session, server }: Reader): void => {
+    figures.see({ type, bytes, lateMs: server === servers[0] ? lateMs : null })
+    if (type === 'context.compacted') counts.compactions += 1
     if (type !== 'run.settled') return
     settled.set(session, seq)
-    if (!isOver) void send(session)
+    setTimeout(() => !isOver && void send(server, session), chance.between(...REST_MS))
   }
-  for (let n = 0; n < SESSIONS; n += 1) readers.push(new Reader(server, await opened(), onEvent))
+  const readers: Reader[] = []
+  for (let n = 0; n < SESSIONS; n += 1) {
+    const server = servers[n % 2 === 0 ? 0 : 1]
+    readers.push(new Reader(server, await opened(server), onEvent))
+  }
   const [shown] = readers
-  const tabs =
-    browser && shown
-      ? [await Tab.open(browser, server, `/s/${shown.session}`), await Tab.open(browser, server, '/')]
-      : []
-  const rss: number[] = []
-  const heap: number[] = []
+  if (browser && shown)
+    for (const path of [`/s/${shown.session}`, '/']) tabs.push(await Tab.open(browser, servers[0], path))
+  const chores = new Chores(servers, new Chance(chance.integer(0, 1_000_000)))
+  await chores.begin()
   const until = performance.now() + seconds * 1_000
-  const deciding = decide()
-  // A short one goes on until it has been killed and cut, and its tabs reloaded.
+  const beside = [decide(), deliver(chores), measure(figures)]
+  await bringBadLuck(readers, tabs, until)
+  isOver = true
+  await Promise.all(beside)
+  const last = await chores.end()
+  await atRest(readers, settled)
+  wrong.push(...(await compare(readers)), ...(await chores.check(last)))
+  if (tabs[0]) wrong.push(...(await tabs[0].check()))
+  for (const reader of readers) reader.close()
+  wrong.push(...readers.flatMap((reader) => reader.wrong))
+  const all = { ...counts, deliveries: chores.deliveries }
+  console.log(
+    Object.entries(all)
+      .map(([name, count]) => `${count} ${name}`)
+      .join(', '),
+  )
+  return figures.grown()
+}
+
+/** A short run goes on until somebody has been killed and cut, and its tabs reloaded. */
+async function bringBadLuck(readers: readonly Reader[], tabs: readonly Tab[], until: number): Promise<void> {
   const isHurt = (): boolean => counts.kills > 0 && counts.cuts > 0 && (counts.reloads > 0 || tabs.length === 0)
   while (performance.now() < until || !isHurt()) {
-    await sleep(chance.between(300, 3_000))
+    await sleep(chance.between(...LUCK_MS))
     const hit = chance.weighted([
       ['cut', 5],
       ['reload', 2],
@@ -93,38 +175,37 @@ async function soak(): Promise<void> {
       counts.cuts += 1
       chance.pick(readers).cut()
     } else if (hit === 'reload') {
-      if (tabs.length > 0)
-        await chance
-          .pick(tabs)
-          .reload()
-          .then(() => (counts.reloads += 1))
+      if (tabs.length === 0) continue
+      await chance.pick(tabs).reload()
+      counts.reloads += 1
     } else {
-      rss.push(server.memory().rss)
       counts[hit === 'kill' ? 'kills' : 'stops'] += 1
-      await server.end(hit === 'kill' ? 'SIGKILL' : 'SIGTERM')
+      const victim = chance.happens(0.5) ? servers[1] : workers[1]
+      await victim.end(hit === 'kill' ? 'SIGKILL' : 'SIGTERM')
       await sleep(chance.between(0, 1_000))
-      await server.start()
-      if (tabs[0]) heap.push(await tabs[0].heapMb())
+      await victim.start()
     }
   }
-  isOver = true
-  await deciding
-  await atRest(readers, settled)
-  await compare(readers)
-  if (tabs[0]) wrong.push(...(await tabs[0].check()))
-  for (const reader of readers) reader.close()
-  wrong.push(...readers.flatMap((reader) => reader.wrong))
-  console.log(
-    Object.entries(counts)
-      .map(([name, count]) => `${count} ${name}`)
-      .join(', '),
-  )
-  grown('memory of the server', rss)
-  grown('heap of the tab', heap)
+}
+
+async function measure(figures: Figures): Promise<void> {
+  const everyMs = Math.min(LINE_MS, (seconds * 1_000) / LINES_LEAST)
+  for (let next = performance.now() + everyMs; !isOver; next += everyMs) {
+    while (!isOver && performance.now() < next) await sleep(Math.min(500, next - performance.now()))
+    await figures.measure().catch((error: unknown) => wrong.push(`a measurement failed: ${String(error)}`))
+  }
+}
+
+async function deliver(chores: Chores): Promise<void> {
+  while (!isOver) {
+    await chores.deliver()
+    const until = performance.now() + chance.between(...DELIVERY_MS)
+    while (!isOver && performance.now() < until) await sleep(200)
+  }
 }
 
 /** The same key until it is answered: a server that died in between has done it or not, and the key says which. */
-async function insist(path: string, body: object): Promise<string> {
+async function insist(server: ServerProcess, path: string, body: object): Promise<string> {
   const key = randomUUID()
   for (;;) {
     try {
@@ -138,16 +219,17 @@ async function insist(path: string, body: object): Promise<string> {
   }
 }
 
-async function opened(): Promise<string> {
-  return (JSON.parse(await insist('sessions', { input: 'Begin.' })) as { readonly session: string }).session
+async function opened(server: ServerProcess): Promise<string> {
+  return (JSON.parse(await insist(server, 'sessions', { input: 'Begin.' })) as { readonly session: string }).session
 }
 
 /** Numbered, so that the page can be read: each must be there once. */
-async function send(session: string): Promise<void> {
+async function send(server: ServerProcess, session: string): Promise<void> {
   const n = (sent.get(session) ?? 0) + 1
   sent.set(session, n)
   counts.messages += 1
-  await insist(`sessions/${session}/messages`, { input: `note-${n} ${n % 7 === 0 ? 'decide' : 'go on'}` })
+  const input = `note-${n} ${n % 7 === 0 ? 'decide' : 'go on'}`.padEnd(NOTE_CHARS, ' and on')
+  await insist(server, `sessions/${session}/messages`, { input })
 }
 
 type Waiting = { readonly callId: string; readonly digest?: string; readonly sessionId: string }
@@ -155,40 +237,31 @@ type Waiting = { readonly callId: string; readonly digest?: string; readonly ses
 async function decide(): Promise<void> {
   for (let rest = 20; rest > 0; rest -= isOver ? 1 : 0) {
     await sleep(1_000)
-    const { pending } = await server
+    const { pending } = await servers[0]
       .json<{ readonly pending: readonly Waiting[] }>('GET', 'pending')
       .catch(() => ({ pending: [] }))
     for (const { callId, digest, sessionId } of pending) {
       counts.decisions += 1
-      await insist(`sessions/${sessionId}/decisions`, { callId, digest, allow: chance.happens(0.5) })
+      await insist(servers[0], `sessions/${sessionId}/decisions`, { callId, digest, allow: chance.happens(0.5) })
     }
   }
 }
 
 async function atRest(readers: readonly Reader[], settled: ReadonlyMap<string, number>): Promise<void> {
   const until = performance.now() + SETTLE_MS
-  while (performance.now() < until && readers.some(({ session, last }) => settled.get(session) !== last))
-    await sleep(RETRY_MS)
+  const isDone = async (): Promise<boolean> =>
+    readers.every(({ session, last }) => settled.get(session) === last) &&
+    (await servers[0].json<{ readonly due: number }>('GET', 'health')).due === 0
+  while (performance.now() < until && !(await isDone())) await sleep(RETRY_MS)
 }
 
-async function compare(readers: readonly Reader[]): Promise<void> {
+async function compare(readers: readonly Reader[]): Promise<readonly string[]> {
+  const missing: string[] = []
   for (const { session, last } of readers) {
-    const { head } = await server.json<{ readonly head: number }>('GET', `sessions/${session}`)
-    if (head !== last) wrong.push(`${session}: ${last} of ${head} events came`)
+    const { head } = await servers[0].json<{ readonly head: number }>('GET', `sessions/${session}`)
+    if (head !== last) missing.push(`${session}: ${last} of ${head} events came`)
   }
-}
-
-/** The first third of the measurements beside the last. */
-function grown(what: string, all: readonly number[]): void {
-  const third = Math.floor(all.length / 3)
-  if (third === 0) return console.log(`${what}: ${all.length} measurements are too few to compare`)
-  const mean = (some: readonly number[]): number => some.reduce((sum, one) => sum + one, 0) / some.length
-  const [first, last] = [mean(all.slice(0, third)), mean(all.slice(-third))]
-  console.log(
-    `${what}: ${first.toFixed(1)} MB in the first third, ${last.toFixed(1)} MB in the last (${all.length} measurements)`,
-  )
-  if (last > first * GROWTH_MAX + GROWTH_MB)
-    wrong.push(`${what} grew from ${first.toFixed(1)} to ${last.toFixed(1)} MB`)
+  return missing
 }
 
 function sleep(ms: number): Promise<void> {

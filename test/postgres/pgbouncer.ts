@@ -31,6 +31,8 @@ export async function startPooler(server: Server, size: number): Promise<Pooler>
     pool_mode: 'transaction',
     default_pool_size: size,
     ignore_startup_parameters: '',
+    // A server that was away is asked again after a second, not after fifteen.
+    server_login_retry: 1,
   }
   writeFileSync(join(folder, 'users'), `"postgres" "${PASSWORD}"\n`)
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
@@ -41,7 +43,10 @@ export async function startPooler(server: Server, size: number): Promise<Pooler>
   if (account)
     for (const path of [folder, join(folder, 'users'), join(folder, 'ini')]) chownSync(path, account.uid, account.gid)
   const child = spawn(program ?? '', [join(folder, 'ini')], { ...account, cwd: '/', stdio: 'ignore' })
+  const sweep = (): void => void child.kill('SIGKILL')
+  process.once('exit', sweep)
   const close = async (): Promise<void> => {
+    process.off('exit', sweep)
     const ended = new Promise((done) => child.once('exit', done))
     child.kill('SIGKILL')
     await ended

@@ -69,6 +69,10 @@ export type ServerOptions = {
   readonly fsync?: boolean
   /** Every piece of its log is copied to `kept`, for a restore to any time. */
   readonly keepsLog?: boolean
+  /** Its files are in this folder, which is not there yet, and not in one of its own. */
+  readonly data?: string
+  /** Its log has pieces of one MB, not of 16: it has more of them, and its folder is smaller. */
+  readonly smallLog?: boolean
   /** Settings of the server, as in `max_connections`. */
   readonly settings?: Readonly<Record<string, string | number>>
 }
@@ -87,7 +91,8 @@ export class Server {
     writeFileSync(password, PASSWORD)
     if (account) chownSync(password, account.uid, account.gid)
     const flags = ['--auth=scram-sha-256', `--pwfile=${password}`, '--encoding=UTF8', '--locale=C', '--no-sync']
-    server.#run('initdb', ['--username=postgres', ...flags, '-D', server.data])
+    const sizes = options.smallLog ? ['--wal-segsize=1'] : []
+    server.#run('initdb', ['--username=postgres', ...flags, ...sizes, '-D', server.data])
     // A standby reads the whole log of the server it follows.
     writeFileSync(join(server.data, 'pg_hba.conf'), 'host all,replication all 127.0.0.1/32 scram-sha-256\n')
     await server.up()
@@ -112,13 +117,16 @@ export class Server {
     )
     if (account) for (const each of [this.#folder, this.kept]) chownSync(each, account.uid, account.gid)
     // It reads until this process ends, for whatever reason, and then leaves nothing of the server.
-    const sweep = `cat >/dev/null; kill -9 $(head -n 1 "$0/data/postmaster.pid") 2>/dev/null; sleep 0.2; rm -rf "$0"`
-    this.#guard = spawn('sh', ['-c', sweep, this.#folder], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+    const sweep = `cat >/dev/null; kill -9 $(head -n 1 "$1/postmaster.pid") 2>/dev/null; sleep 0.2; rm -rf "$0"`
+    this.#guard = spawn('sh', ['-c', sweep, this.#folder, this.data], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
     unref(this.#guard, this.#guard.stdin)
   }
 
   get data(): string {
-    return join(this.#folder, 'data')
+    return this.#settingsGiven.data ?? join(this.#folder, 'data')
   }
 
   /** `name` is a database, `who` a role and its password. */

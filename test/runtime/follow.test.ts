@@ -14,6 +14,7 @@ import {
   type SessionHandle,
   type CompleteStore,
 } from '../../src/index.ts'
+import type { Event } from '../../src/kernel/event.ts'
 import { localLive } from '../../src/live/local-live.ts'
 import { storeWith } from '../../sim/store-with.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
@@ -124,6 +125,39 @@ describe.each(STORAGES)('following a session on %s', (storage) => {
     await until(async () => expect((await session.status()).phase).toBe('idle'))
     // One claim for each run that was driven, and this one.
     expect((await store.claim(session.id, 'me', 1_000))?.epoch).toBe(3)
+  })
+
+  it('B-FOLLOW-19: readers that have everything get what this process writes without reading the log, each its own copy', async () => {
+    const store = storeOf(storage)
+    const driver = make(['Zero.', calls('look'), 'One.'], { tools: [tool('look')], store })
+    const session = await driver.open()
+    await session.run('zero')
+    let reads = 0
+    const read: CompleteStore['read'] = (...asked) => {
+      reads += 1
+      return store.read(...asked)
+    }
+    const watcher = make([], { store: storeWith(store, { read }), worker: { drives: false } })
+    const followed = Array.from({ length: 5 }, () => watcher.session(session.id).follow())
+    for (const items of followed) await upTo(items, 'run.settled')
+    const waits = followed.map(async (items) => {
+      const got: Event[] = []
+      for (;;) {
+        const [item] = await some(items, 1)
+        if (item?.type !== 'event') return got
+        got.push(structuredClone(item.event))
+        Object.assign(item.event, { type: 'changed', seq: 0 })
+        if (got.at(-1)?.type === 'run.settled') return got
+      }
+    })
+    await until(() => expect(reads).toBe(10))
+    await session.run('one')
+    const all = await Promise.all(waits)
+    const { events } = await store.read(session.id, 0)
+    for (const got of all) expect(got).toEqual(events.slice(-got.length))
+    // Not one for each event. On a slow machine each may look once without news.
+    expect(reads - 10).toBeLessThan(all.flat().length / 2)
+    for (const items of followed) await items.return?.()
   })
 
   it('B-FOLLOW-6: a reader that is cut off after any event and comes back gets every seq once', async () => {

@@ -1,5 +1,6 @@
 // Script sessions: which of them a cell may go on with, saved scripts, and what holds inside of a cell as outside of it.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -95,6 +96,28 @@ it('B-CELL-13: a saved script is read when it is called, and runs as it was then
   await decideAll(harness, sessionId)
   expect(seen.made).toEqual(['sent to ann'])
   expect(told[1]).toContain('There is no saved script "nope". There are: greet.')
+})
+
+it('B-CELL-42: a saved script is a plain file of its folder: no link out of it, no pipe, and nothing endless', async () => {
+  const [path, outside] = [folder(), folder()]
+  writeFileSync(join(outside, 'key.js'), 'the key of the user')
+  symlinkSync(join(outside, 'key.js'), join(path, 'key.js'))
+  symlinkSync('/dev/zero', join(path, 'zero.js'))
+  execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', join(path, 'pipe.js')])
+  writeFileSync(join(path, 'long.js'), ' '.repeat(300_000))
+  const scripts = { mode: 'on', folders: [path] } as const
+  const names = ['key', 'zero', 'pipe', 'long']
+  const { harness, told } = withScripts(
+    names.map((name) => ({ name })),
+    { scripts },
+  )
+  await harness.run('go')
+  expect(told).toEqual([
+    expect.stringContaining('leads out of its folder'),
+    expect.stringContaining('leads out of its folder'),
+    expect.stringContaining('is no regular file'),
+    expect.stringContaining('has 300000 bytes'),
+  ])
 })
 
 it('B-CELL-28: a person sees the whole program, and the difference of an edited saved one; another text needs another approval', async () => {

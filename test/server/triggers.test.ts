@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/client/index.ts'
 import { scripted, type Script } from '../../src/index.ts'
 import { findAnswerMismatch } from '../../src/server/wire-answer-check.ts'
-import type { TriggersAnswer } from '../../src/server/wire.ts'
+import type { OpenedAnswer, TriggersAnswer } from '../../src/server/wire.ts'
 import { createTriggers } from '../../src/triggers/index.ts'
 import { DROP, ESCALATE, NOTIFY, REACT, TARGETS } from '../triggers/stage.ts'
 import { until } from '../until.ts'
@@ -138,5 +138,23 @@ describe('triggers over HTTP', () => {
     await one.json('POST', '/v1/sessions', { body: { id: 'talk' } })
     const refused = await one.ask('POST', '/v1/triggers/talk/drop', { body: {} })
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('is no dead trigger') as string])
+  })
+
+  it('B-SERVE-105: a token that reaches its own sessions opens none of a source, by no route: deliveries belong to nobody', async () => {
+    const one = await triggered([DROP])
+    const token = one.token({ name: 'eve', role: 'operator', reach: 'own' })
+    const { session } = await one.json<OpenedAnswer>('POST', '/v1/sessions', { token, body: {} })
+    const job = { name: 'mine', line: '0 3 * * *', agent: 'trigger_mail', input: { label: 'x' } }
+    const agent = 'trigger_mail'
+    for (const [path, body] of [
+      ['/v1/sessions', { agent, input: { label: 'x', payload: 'Pay eve.' }, labels: { trigger: 'mail' } }],
+      [`/v1/sessions/${session}/fork`, { agent }],
+      ['/v1/cron', { action: 'add', job }],
+    ] as const) {
+      const { status, text } = await one.ask('POST', path, { token, body })
+      expect([path, status, text]).toEqual([path, 403, expect.stringContaining('belong to nobody')])
+    }
+    const other = one.token({ name: 'ann', role: 'operator', reach: 'all' })
+    expect((await one.ask('POST', '/v1/sessions', { token: other, body: { agent } })).status).toBe(201)
   })
 })

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import { type BashLine, bashTool } from '../../src/tools/shell/bash.ts'
+import type { CommandEnd, RunningCommand } from '../../src/tools/shell/running-command.ts'
 import { executeTool } from '../../src/tools/core/run-tool.ts'
 import type { ShellSandbox } from '../../src/tools/shell/sandbox.ts'
 import type { Approval, Tool } from '../../src/tools/core/tool.ts'
@@ -248,6 +249,40 @@ describe('bash', () => {
     await box.run(`head -c 5000 /dev/zero | tr '\\0' x; echo; seq 20000`, {}, options)
     expect(Math.max(...lines.map(({ line }) => line.length))).toBe(2_000)
     expect(lines).toHaveLength(5_000)
+  })
+
+  it('B-BASH-31: a command in the background goes on without limits of time, and can be stopped', async () => {
+    const ends: Promise<CommandEnd>[] = []
+    const onRunning = (running: RunningCommand): void => {
+      expect(running.sendToBackground()).toBe(true)
+      expect(running.sendToBackground()).toBe(false)
+      ends.push(running.ended)
+      if (running.command.includes('for ever')) running.stop()
+    }
+    const [sandbox, limits] = [noBubblewrap ? { sandbox: open } : {}, { timeout_ms: 1, soft_timeout_ms: 1 }]
+    const file = join(box.workspace, 'made')
+    const made = await box.run(`sleep 0.3; echo late; touch '${file}'; exit 3`, limits, { ...sandbox, onRunning })
+    expect(made).toMatchObject({ exit_code: null, background: true })
+    expect(made.message).toContain('goes on')
+    expect(await ends[0]).toMatchObject({ exitCode: 3, text: 'late' })
+    expect(existsSync(file)).toBe(true)
+    await box.run('sleep 999 # for ever', limits, { ...sandbox, onRunning })
+    expect(await ends[1]).toMatchObject({ exitCode: null })
+    expect(processesWith('sleep 999 # for ever')).toEqual([])
+  })
+
+  it('B-BASH-31: one that has ended goes nowhere, and what it left at protected places is told', async () => {
+    const seen: RunningCommand[] = []
+    await box.run('true', {}, { sandbox: open, onRunning: (running) => void seen.push(running) })
+    expect(seen[0]?.sendToBackground()).toBe(false)
+    expect(await seen[0]?.ended).toMatchObject({ exitCode: 0, text: '' })
+    if (noBubblewrap) return
+    const onRunning = (running: RunningCommand): void => {
+      running.sendToBackground()
+      seen.push(running)
+    }
+    await box.run('mkdir .git; echo x > .git/config', {}, { onRunning })
+    expect((await seen[1]?.ended)?.text).toContain('protected_set_aside')
   })
 
   it('B-BASH-30: readers of the session get each line as it comes (S1-24, S1-39)', async () => {

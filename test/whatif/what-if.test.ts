@@ -146,6 +146,32 @@ describe('tools of a what-if', () => {
     expect(ran).toEqual(['look invoice', 'pay ann'])
   })
 
+  it('B-WHATIF-25: a tool of a source, which is known only when the source answers, goes live by the same rule', async () => {
+    const ran: string[] = []
+    const { pay } = world(ran)
+    const shop = { ...pay, name: 'shop__pay' }
+    const source = { type: 'source', name: 'shop', tools: async () => [shop], close: async () => {} } as const
+    const amounts = [3, 4]
+    const model = talking((request) =>
+      turnOf(request) === 0
+        ? { calls: [{ tool: 'shop__pay', args: { to: 'ann', amount: amounts.shift() } }] }
+        : 'Done.',
+    )
+    const agent = { model, tools: [source] }
+    const { store, session } = await recorded(agent, 'Pay the invoice.')
+    ran.length = 0
+    const at = await seqOf(store, session, 'user.message')
+    for (const mode of ['live', 'recorded_or_live'] as const) {
+      amounts.push(5, 6)
+      const tried = await whatIf({ store, session }, { at, agent, tools: { shop__pay: mode } })
+      expect(ran).toEqual([])
+      const results = (await readLog(tried.store, session)).filter((event) => event.type === 'agent.tool_result')
+      expect(results.at(-1)).toMatchObject({ status: 'error' })
+    }
+    await whatIf({ store, session }, { at, agent, tools: { shop__pay: 'recorded_or_live' }, effects: true })
+    expect(ran).toEqual(['pay ann'])
+  })
+
   it('B-WHATIF-6: strict ends at the first answer that the recording does not have', async () => {
     const { store, session, careful } = await payment([])
     const at = await seqOf(store, session, 'user.message')

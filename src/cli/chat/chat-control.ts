@@ -5,6 +5,7 @@ import type { Mode } from '../state/config.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import type { KeptRule } from '../state/kept-rules.ts'
 import type { OwnCommand } from '../state/own-commands.ts'
+import type { BackgroundCommands } from './background-commands.ts'
 import type { ChatCalls } from './chat-calls.ts'
 import type { ChatView } from './chat-view.ts'
 import type { ChildWatcher } from './child-watcher.ts'
@@ -34,6 +35,8 @@ export type ChatOptions = {
   readonly by: string
   /** The calls of this chat so far, in all modes. */
   readonly calls: ChatCalls
+  /** The commands of this process, in all modes. */
+  readonly background: BackgroundCommands
   /** Input that was entered and not read yet, in all modes. */
   readonly typed: string[]
   /** What commands of the person printed, in all modes. It joins the next message. */
@@ -66,8 +69,8 @@ export interface ChatControl {
   session: Session | null
   /** Returns the session, and opens one if there is none yet. */
   ensureSession(): Promise<Session>
-  /** Sends a message, as if the person had entered it. */
-  say(text: string): Promise<void>
+  /** Sends a message. `entered`: what the person typed, where the text is that of a file. */
+  say(text: string, entered?: string): Promise<void>
   /** How the chat ends after the current command; null: it goes on. */
   requestedEnd: ChatEnd | null
   /** The command that continues this session, if there is one. */

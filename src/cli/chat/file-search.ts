@@ -1,10 +1,7 @@
 // The files of a folder for the menu after `@`: those that git knows and those it would take, or without git a bounded
 // walk. A search narrows the last matches and works in slices, so that typing stays quick with 50,000 files.
-import { spawn } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
-import { devNull } from 'node:os'
 import { join } from 'node:path'
-import { findProgram } from '../../tools/files/find-program.ts'
 import { fuzzyRank, type SearchText, searchTextOf } from './fuzzy.ts'
 
 const FILES_MAX = 100_000
@@ -118,22 +115,23 @@ async function inSlices(paths: readonly string[]): Promise<readonly SearchText[]
   return files
 }
 
-/** A repository may name programs in its settings; these are the ones that a list of files would start. */
-const QUIET = ['-c', 'core.fsmonitor=false', '-c', `core.hooksPath=${devNull}`, '-c', 'core.untrackedCache=false']
 const LIST = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate']
+const GIT_MS = 30_000
 
-/** Null: the folder is in no repository, or there is no git. */
+/**
+ * Null: the folder is in no repository, or there is no git. It runs git as run-git.ts does, so that no setting of the
+ * repository can start a program: the menu opens in folders that nobody trusts.
+ */
 async function gitFiles(folder: string): Promise<readonly string[] | null> {
-  const program = findProgram('git', folder, process.env)
-  if (program === null) return null
-  return new Promise((resolve) => {
-    const env = { ...process.env, GIT_OPTIONAL_LOCKS: '0' }
-    const git = spawn(program, [...QUIET, ...LIST], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
-    const chunks: Buffer[] = []
-    git.stdout.on('data', (chunk: Buffer) => void chunks.push(chunk))
-    git.on('error', () => resolve(null))
-    git.on('close', (code) => resolve(code === 0 ? namesIn(Buffer.concat(chunks).toString('utf8')) : null))
-  })
+  try {
+    const { openRepository, runGit } = await import('../../tools/worktrees/run-git.ts')
+    const at = await openRepository(folder, GIT_MS)
+    if (typeof at === 'string') return null
+    const { code, stdout } = await runGit(at, LIST, { timeoutMs: GIT_MS })
+    return code === 0 ? namesIn(stdout) : null
+  } catch {
+    return null
+  }
 }
 
 /** A name that is no UTF-8 could not be written back, so it is left out. */

@@ -38,7 +38,7 @@ export class KeyDecoder {
   /** Nothing more came, so what is held is Esc, once or twice. */
   flush(): readonly KeyPress[] {
     if (!this.isWaiting) return []
-    const keys = Array.from(this.#held, () => named('escape'))
+    const keys = Array.from(this.#held, () => makeKey('escape'))
     this.#held = ''
     return keys
   }
@@ -100,7 +100,7 @@ function readEscape(text: string): Read {
     const third = text[2]
     if (third === undefined) return UNSURE
     if (third === '[' || third === 'O') return third === '[' ? readSequence(text, 1) : readShort(text, 1)
-    return { key: named('escape'), used: 1 }
+    return { key: makeKey('escape'), used: 1 }
   }
   const letter = String.fromCodePoint(text.codePointAt(1) ?? 0)
   return { key: letterKey(letter, { meta: true }), used: 1 + letter.length }
@@ -125,14 +125,14 @@ const CONTROLS: Readonly<Record<string, string>> = {
 
 function controlKey(letter: string): KeyPress | null {
   const name = CONTROLS[letter]
-  if (name !== undefined) return named(name)
+  if (name !== undefined) return makeKey(name)
   const code = letter.charCodeAt(0)
   if (code > 0x1f || letter === '') return null
   const base = code === 0 ? 'space' : String.fromCharCode(code + 0x40).toLowerCase()
   return { name: base, sequence: letter, ctrl: true }
 }
 
-function named(name: string, held: Modifiers = {}): KeyPress {
+function makeKey(name: string, held: Modifiers = {}): KeyPress {
   return { name, sequence: '', ...held }
 }
 
@@ -186,11 +186,11 @@ function sequenceKey(final: string, inside: string, { first, second, alt }: Numb
   if (/^[<=>?]/.test(inside)) return null
   const held = modifiersOf(second, alt)
   if (held === null) return null
-  if (final === 'Z') return named('tab', { ...held, shift: true })
+  if (final === 'Z') return makeKey('tab', { ...held, shift: true })
   if (final === 'u') return codeKey(Number(first.split(':')[0]), held)
   if (final === '~' && first === '27') return codeKey(Number(inside.split(';')[2]), held)
   const name = final === '~' ? NUMBERED[first] : FINALS[final]
-  return name === undefined ? null : named(name, held)
+  return name === undefined ? null : makeKey(name, held)
 }
 
 /** The number of the modifiers is one more than their sum. Null: the key was released. */
@@ -206,7 +206,7 @@ function modifiersOf(text: string, alt: boolean): Modifiers | null {
 function codeKey(code: number, held: Modifiers): KeyPress | null {
   if (!Number.isInteger(code) || code <= 0 || code > 0x10ffff) return null
   const letter = String.fromCodePoint(code)
-  if (CONTROLS[letter] !== undefined) return { ...named(CONTROLS[letter] ?? ''), ...held }
+  if (CONTROLS[letter] !== undefined) return { ...makeKey(CONTROLS[letter] ?? ''), ...held }
   if (held.ctrl || held.meta) return letterKey(letter, held)
   return /^\p{Cc}/u.test(letter) ? null : { sequence: letter }
 }
@@ -221,5 +221,5 @@ function readShort(text: string, before: number): Read {
   if (!/[\x20-\x7e]/.test(final)) return { key: null, used: at }
   const name = final === 'M' ? 'return' : FINALS[final]
   const held = modifiersOf(text.slice(from, at).split(';').at(-1) ?? '', before > 0)
-  return { key: name === undefined || held === null ? null : named(name, held), used: at + 1 }
+  return { key: name === undefined || held === null ? null : makeKey(name, held), used: at + 1 }
 }

@@ -1,8 +1,9 @@
 // What the person at a terminal runs and reads without a model: `!command` and `@file`. The tools are those of the folder
 // and the policy is obeyed. The log gets what came of it as a part of the person's message, so no replay runs it again.
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { environmentSecrets, type Input, judgeCall, type Tool } from '../../index.ts'
+import type { RunningCommand } from '../../tools/index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { detectMedia } from '../../tools/core/file-part.ts'
 import { executeTool, type ToolRunEnd } from '../../tools/core/run-tool.ts'
@@ -11,6 +12,8 @@ import { countNoun } from '../../view/shown-text.ts'
 import { outcomeOf, outcomeText, parseOutputFields } from '../present/outcome.ts'
 import { approvalForCall, findFolderTool } from '../state/folder-agent.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
+import { isInside } from '../state/plain-file.ts'
+import { PERSON } from './background-commands.ts'
 import { PICTURE, sizeText, statFile } from './pictures.ts'
 import { standaloneContext } from '../state/standalone-context.ts'
 
@@ -23,16 +26,22 @@ export type AttachedMessage = { readonly input: Input; readonly lines: readonly 
 const ATTACHED_MAX = 20
 const MENTION = /(?<=^|\s)@("(?:[^"\\\n]|\\.)*"|[^\s"]+)/gu
 
-/** Adds the files that a message names with `@`. A name of no file stays text. `before`: output that joins the message. */
+/** `before`: output that joins the message. `entered`: what the person typed, where the text is that of a file. */
+type AttachOptions = { readonly before?: readonly string[]; readonly entered?: string }
+
+/** Adds the files that a message names with `@`. A name of no file stays text. */
 export async function attachFiles(
   setup: FolderSetup,
   text: string,
-  before: readonly string[] = [],
+  { before = [], entered = text }: AttachOptions = {},
 ): Promise<AttachedMessage> {
   const lines: string[] = []
   const added: Parts[number][] = []
+  const own = mentionedPaths(entered)
   for (const path of mentionedPaths(text).slice(0, ATTACHED_MAX)) {
-    const found = PICTURE.test(path) ? await attachPicture(setup, path) : await attachText(setup, path)
+    const found = PICTURE.test(path)
+      ? await attachPicture(setup, path, own.includes(path))
+      : await attachText(setup, path)
     if (found === null) continue
     lines.push(found.line)
     if (found.part) added.push(found.part)
@@ -74,12 +83,12 @@ async function attachText(setup: FolderSetup, path: string): Promise<Attachment 
   return { line, part: { type: 'text', text: `\n\nThe file ${path}, as the user attached it:\n${content}` } }
 }
 
-/** A picture may lie outside of the folder, because the person named it; the policy is asked all the same. */
-async function attachPicture(setup: FolderSetup, path: string): Promise<Attachment | null> {
+/** A picture may lie outside of the folder if the person named it; the policy is asked all the same. */
+async function attachPicture(setup: FolderSetup, path: string, isEntered: boolean): Promise<Attachment | null> {
   const stat = statFile(setup.folder, path)
   if (stat === null) return null
   const name = oneLine(path, 200)
-  const denied = await whyDenied(setup, 'read', { path })
+  const denied = whyOutside(setup.folder, path, isEntered) ?? (await whyDenied(setup, 'read', { path }))
   if (denied !== null) return { line: `@${name}: ${oneLine(denied, 300)}` }
   if (stat.size > PICTURE_BYTES_MAX)
     return { line: `@${name}: It has ${sizeText(stat.size)}, at most 20 MB are taken.` }
@@ -95,6 +104,14 @@ async function attachPicture(setup: FolderSetup, path: string): Promise<Attachme
   }
 }
 
+/** A link of the folder, and a text that somebody else wrote, lead to no picture of the person. */
+function whyOutside(folder: string, path: string, isEntered: boolean): string | null {
+  const [root, named] = [realpathSync(folder), resolve(folder, path)]
+  if (isInside(root, realpathSync(named))) return null
+  if (isInside(folder, named) || isInside(root, named)) return 'It leads out of this folder. Name the picture itself.'
+  return isEntered ? null : 'It lies outside of this folder, so only you can attach it: enter its path yourself.'
+}
+
 const READ_MS = 30_000
 const PICTURE_BYTES_MAX = 20_000_000
 
@@ -108,14 +125,20 @@ export type PersonCommand = {
   readonly good: boolean
 }
 
+export type CommandListeners = {
+  readonly onText: (text: string) => void
+  /** The command has started. */
+  readonly onRunning: (running: RunningCommand) => void
+}
+
 /** Runs a command with the tool `bash`. A text: why it was refused. */
 export async function runCommand(
   setup: FolderSetup,
   command: string,
-  { signal, onText }: { readonly signal: AbortSignal; readonly onText: (text: string) => void },
+  { signal, ...heard }: CommandListeners & { readonly signal: AbortSignal },
 ): Promise<PersonCommand | string> {
   const args = { command, soft_timeout_ms: COMMAND_MS, timeout_ms: COMMAND_MS, max_chars: OUTPUT_CHARS_MAX }
-  const done = await runForPerson(setup, 'bash', args, signal, onText)
+  const done = await runForPerson(setup, 'bash', args, signal, heard)
   if (typeof done === 'string') return done
   const { content, metadata } = done.output
   const status = done.type === 'ok' ? 'ok' : 'error'
@@ -130,7 +153,8 @@ export async function runCommand(
     (text): text is string => typeof text === 'string' && text.trim() !== '',
   )
   const output = printed.map((text) => text.replace(/\n+$/, '')).join('\n')
-  const end = typeof code === 'number' ? `exit code ${code}` : 'stopped'
+  const isSent = metadata['background'] === true
+  const end = typeof code === 'number' ? `exit code ${code}` : isSent ? 'it goes on in the background' : 'stopped'
   const told = `I ran this command in the workspace:\n$ ${command}\n${output === '' ? '(no output)' : output}\n(${end})`
   return { told, rows: output === '' ? [] : output.split('\n'), outcome: outcomeText(outcome), good: outcome.good }
 }
@@ -145,15 +169,15 @@ async function runForPerson(
   name: string,
   args: Json,
   signal: AbortSignal,
-  onText?: (text: string) => void,
+  heard?: CommandListeners,
 ): Promise<Exclude<ToolRunEnd, { type: 'undecided' }> | string> {
-  const tool = await findFolderTool(setup, name)
+  const tool = await findFolderTool(setup, name, heard ? { onRunning: heard.onRunning } : {})
   const denied = await whyDenied(setup, name, args, tool)
   if (tool === null || denied !== null) return denied ?? ''
   const secrets = Object.entries(environmentSecrets(setup.env))
   const redact = (text: string): string =>
     secrets.reduce((said, [key, value]) => said.replaceAll(value, `⟦secret:${key}⟧`), text)
-  const context = { ...standaloneContext('person', signal), redact, tell: (text: string) => onText?.(redact(text)) }
+  const context = { ...standaloneContext(PERSON, signal), redact, tell: (text: string) => heard?.onText(redact(text)) }
   const done = await executeTool(tool, args, context)
   if (done.type === 'undecided') return 'It is not known what came of it.'
   return { ...done, output: { ...done.output, content: redact(done.output.content) } }

@@ -215,13 +215,18 @@ async function undoRuns(
   terminal.out.say('note', lines.length === 0 ? '  No file was changed since.' : lines.join('\n'))
 }
 
+/** A message that others wrote, by a file or a server, stays a message: behind a blank it is no command of the chat. */
+export function draftOf(text: string): string {
+  return /^[!/]/.test(text) ? ` ${text}` : text
+}
+
 /** The copy ends before the message. The message comes back with the arrow key, to be changed and sent again. */
 async function goOnBefore(chat: ChatControl, session: SessionHandle, message: SentMessage): Promise<void> {
   const { place, by, setup, remember } = chat.options
   const own = ownerFields(place, await place.store.card(session.id), by)
   const at = message.seq - 1
   const forked = await startSessionIn(place, setup.folder, (as) => session.fork({ ...as, ...own, at }))
-  remember(messageText(message))
+  remember(draftOf(messageText(message)))
   const said = `  Before: ${oneLine(clean(messageText(message)), 60)}\n  Now in ${shortId(forked.id)}; ${shownId(shortId(session.id))} stays as it is. ↑ brings the message back.`
   chat.requestedEnd = { type: 'again', session: forked.id, said }
 }

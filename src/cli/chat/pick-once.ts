@@ -18,15 +18,13 @@ export async function pickOnce(options: PickOptions): Promise<string | null> {
     stop: () => false,
     nextMode: () => {},
     expand: () => {},
-    background: () => {},
+    background: () => false,
     unqueue: () => Promise.resolve(null),
     end: leave,
     gone: leave,
   }
   const sources = { commands: () => [], files: () => [] }
   const terminal = openTerminal({ known: NOTHING_KNOWN, sources, ears, env: process.env, vim: false })
-  // Closing a terminal pauses the input, also for the next list.
-  process.stdin.resume()
   try {
     return await terminal.pick(options, left.signal)
   } finally {

@@ -1,7 +1,9 @@
 // The commands of a chat that show what the command line shows too: the difference of the folder, the servers, the
-// rules, and the checks of the setup. They decide nothing, but for `/permissions forget N`.
-import { fitLines, type Paint } from '../present/terminal-text.ts'
-import { oneLine, shownRow } from '../../view/clean.ts'
+// rules, and the checks of the setup; and what goes on in the background. They decide nothing, but for
+// `/permissions forget N` and `/background stop N`.
+import { tookText } from '../present/blocks.ts'
+import { clipToWidth, fitLines, type Paint } from '../present/terminal-text.ts'
+import { oneLine, shownLine, shownRow } from '../../view/clean.ts'
 import { countNoun } from '../../view/shown-text.ts'
 import { CliError, EXIT, exitForError } from '../exit.ts'
 import type { CommandArgs } from '../args.ts'
@@ -110,4 +112,34 @@ async function sayPrinted({ options: { terminal } }: ChatControl, act: () => Pro
   const { columns } = terminal.out
   const rows = await collectPrinted(act)
   if (rows.length > 0) terminal.out.say('note', rows.map((row) => fitLines(`  ${row}`, columns)).join('\n'))
+}
+
+// ── /background ──
+
+/** How many of its last lines `/background` shows. */
+const LINES_MAX = 5
+
+/** `/background`: what goes on there; `/background stop N` ends one. */
+export function listBackground(chat: ChatControl, words: readonly string[]): void {
+  const { options, view } = chat
+  const { background, terminal } = options
+  const [verb, given = ''] = words
+  if (verb === 'stop') {
+    const found = background.all.find(({ number }) => String(number) === given)
+    if (!found) return view.note(`There is no command ${oneLine(given, 40)} in the background. /background lists them.`)
+    return found.running.stop()
+  }
+  if (verb !== undefined) return view.note('Write /background, or /background stop N.')
+  if (background.all.length === 0)
+    return view.note('Nothing goes on in the background. While a command runs, Ctrl-B sends it there.')
+  const { columns, paint } = terminal.out
+  const now = Date.now()
+  const rows = background.all.flatMap(({ number, running, startedAt }) => [
+    fitLines(`  ${number} bash ${oneLine(running.command, 400)} · ${tookText(now - startedAt)}`, columns),
+    ...running.lines
+      .filter((line) => line.trim() !== '')
+      .slice(-LINES_MAX)
+      .map((line) => paint.dim(clipToWidth(`      ${shownLine(line)}`, columns))),
+  ])
+  terminal.out.say('note', [...rows, paint.dim('  /background stop N stops one. They end with the chat.')].join('\n'))
 }

@@ -27,7 +27,7 @@ import { fillCommand, type OwnCommand } from '../state/own-commands.ts'
 import { shortId, terretCommand } from '../present/print.ts'
 import { chooseModel, resumeSession, rewindSession, startNewSession } from './pick-commands.ts'
 import { askAside } from './side-question.ts'
-import { argsFor, examineSetup, showDiff, showPermissions, showServers } from './show-commands.ts'
+import { argsFor, examineSetup, listBackground, showDiff, showPermissions, showServers } from './show-commands.ts'
 
 type SlashAction = (chat: ChatControl, words: readonly string[], busy: boolean) => Promise<void> | void
 type SlashCommand = {
@@ -52,6 +52,7 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   btw: slashCommand('QUESTION', 'ask aside: the conversation does not have it', true, askAside),
   agents: slashCommand('', 'the agents that work for this session; choose one to look inside', true, chooseAgent),
   look: slashCommand('[N]', 'what an agent did last; asks you what it waits for', true, lookAtAgent),
+  background: slashCommand('[stop N]', 'the commands that Ctrl-B sent to the background', true, listBackground),
   pending: slashCommand('', 'what waits for your word', true, showWaiting),
   approve: slashCommand('[CALL]', 'allow it', false, (chat, words) => decideCall(chat, words, true)),
   reject: slashCommand('[CALL] [WHY]', 'refuse it', false, (chat, words) => decideCall(chat, words, false)),
@@ -92,7 +93,7 @@ export async function runSlashCommand(chat: ChatControl, text: string, busy: boo
   const [name = '', ...words] = text.slice(1).trim().split(/\s+/)
   const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   const own = chat.options.own.find((each) => each.name === name)
-  if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()))
+  if (!found && own) return chat.say(fillCommand(own, text.slice(1).trim().slice(name.length).trim()), text)
   if (!found) return noteUnknown(chat, name)
   if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Esc stops it.`)
   await found.act(chat, words, busy)
@@ -118,7 +119,7 @@ function showHelp({ options: { terminal, own }, view }: ChatControl): void {
     '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
     '  What you enter while it works is told to it at its next step; ↑ takes it back. Esc or Ctrl-C stops it. Ctrl-D leaves.',
     '  @ attaches a file or a picture · ! runs a command in the sandbox · Shift-Tab changes the mode · Esc Esc goes back',
-    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-L draws anew · Ctrl-Z suspends',
+    '  Ctrl-R searches what you said · Ctrl-G opens your editor · Ctrl-O shows calls in full · Ctrl-B a command to the background · Ctrl-L draws anew · Ctrl-Z suspends',
   ]
   const written = own.map(
     ({ name, says }) => `  ${cyan(`/${name}`)}${' '.repeat(Math.max(1, 25 - name.length))} ${says}`,

@@ -23,6 +23,8 @@ export type ChatStatus = {
   /** In dollars. Null: no limit. */
   readonly limitUsd: number | null
   readonly children: number
+  /** Commands in the background. */
+  readonly background: number
   readonly queued: number
 }
 
@@ -31,7 +33,7 @@ export const DOING_RANK = 10
 const FOLDER_COLUMNS = 32
 
 export function statusParts(status: ChatStatus): readonly StatusPart[] {
-  const { model, mode, context, spent, limitUsd, children, queued } = status
+  const { model, mode, context, spent, limitUsd, children, background, queued } = status
   const money = spentText(spent, limitUsd)
   return [
     { text: clipToWidth(oneLine(model), FOLDER_COLUMNS), rank: 2 },
@@ -40,6 +42,7 @@ export function statusParts(status: ChatStatus): readonly StatusPart[] {
     ...(context === null ? [] : [{ text: `ctx ${percentText(context.tokens, context.window)}`, rank: 4 }]),
     ...(money === null ? [] : [{ text: money, rank: 5 }]),
     ...(children === 0 ? [] : [{ text: children === 1 ? '1 agent works' : `${children} agents work`, rank: 6 }]),
+    ...(background === 0 ? [] : [{ text: `${background} in the background`, rank: 6 }]),
     ...(queued === 0 ? [] : [{ text: `${queued} queued`, rank: 7 }]),
   ]
 }

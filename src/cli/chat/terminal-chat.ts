@@ -1,6 +1,7 @@
 // A chat with one session at a terminal: it sends input to the session, shows its work and asks its questions.
 // Everything is in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
+import type { CommandEnd, RunningCommand } from '../../tools/index.ts'
 import type { Input, Pending, Result, RunStream, Session, StreamEvent } from '../../index.ts'
 import type { Card, Json } from '../../kernel/index.ts'
 import { readRequestTokens } from '../../context/request-tokens.ts'
@@ -13,10 +14,12 @@ import {
   type ApprovalAnswer,
 } from '../present/ask-approval.ts'
 import { callSubject } from '../present/blocks.ts'
+import { type BackgroundCommand, endLine, endTold, PERSON } from './background-commands.ts'
 import { childLine, ChildWatcher } from './child-watcher.ts'
 import type { ChatControl, ChatEnd, ChatOptions } from './chat-control.ts'
 import { expandCalls, MODES, runSlashCommand, SERVER_MODE } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
+import { draftOf } from './pick-commands.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
 import { clipToWidth, fitLines } from '../present/terminal-text.ts'
@@ -97,6 +100,8 @@ export class Chat implements ChatControl {
     const { out } = options.terminal
     this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
     this.view.status = () => statusParts(this.#status())
+    if (!options.server) this.view.callKey = 'Ctrl-B background'
+    options.background.onEnd = (command, end) => this.#commandEnded(command, end)
     out.rest(this.#restRow)
   }
 
@@ -120,6 +125,7 @@ export class Chat implements ChatControl {
       spent: this.#spent,
       limitUsd: limits.length === 0 ? null : Math.min(...limits),
       children: children.working.length,
+      background: options.background.all.length,
       queued: view.queued.size + typed.length,
     }
   }
@@ -297,6 +303,31 @@ export class Chat implements ChatControl {
     })
   }
 
+  /** Sends the command that was started last to the background. False: none runs here. */
+  sendToBackground(): boolean {
+    const sent = this.options.background.sendLast()
+    if (!sent) return false
+    this.view.note(`  in the background: ${oneLine(sent.running.command, 200)} · /background lists it`)
+    return true
+  }
+
+  /** A run that works hears of the end at once, otherwise the next message tells it. */
+  #commandEnded(command: BackgroundCommand, end: CommandEnd): void {
+    if (this.#left) return
+    const { terminal, told, by } = this.options
+    const { paint, columns } = terminal.out
+    const line = endLine(command, end, columns)
+    terminal.out.say('call', end.exitCode === 0 ? paint.dim(line) : paint.red(line))
+    const { session } = command.running
+    if (session !== PERSON && session !== this.session?.id) return
+    const text = endTold(command, end)
+    if (!this.#works) return void told.push(text)
+    // The line says it already.
+    const id = randomUUID()
+    this.#echoed.add(id)
+    void this.#guarded(async () => void (await this.session?.send(text, { id, when: 'next', by })))
+  }
+
   /** The last calls in full, on a screen of their own. */
   expand(): void {
     void this.#guarded(async () => {
@@ -342,13 +373,13 @@ export class Chat implements ChatControl {
     return this.say(text)
   }
 
-  async say(text: string): Promise<void> {
+  async say(text: string, entered = text): Promise<void> {
     // A child's report or another process has started a run since the prompt was shown.
-    if (this.#follows) return this.#steer(text)
+    if (this.#follows) return this.#steer(text, entered)
     const id = randomUUID()
     this.#echoed.add(this.options.server?.eventIdOf(id) ?? id)
     const session = await this.ensureSession()
-    const input = await this.#inputOf(text)
+    const input = await this.#inputOf(text, entered)
     if (await this.#waits(session.id)) {
       await session.send(input, { id, by: this.options.by })
       return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
@@ -381,8 +412,8 @@ export class Chat implements ChatControl {
     return this.session
   }
 
-  async #steer(text: string): Promise<void> {
-    const { seq = 0 } = (await this.session?.send(await this.#inputOf(text), { when: 'next' })) ?? {}
+  async #steer(text: string, entered = text): Promise<void> {
+    const { seq = 0 } = (await this.session?.send(await this.#inputOf(text, entered), { when: 'next' })) ?? {}
     this.#sent = Math.max(this.#sent, seq)
     if (seq > 0) this.#steered.set(seq, text)
   }
@@ -416,15 +447,15 @@ export class Chat implements ChatControl {
     if (isSent) return null
     this.#steered.delete(message)
     view.queued.delete(message)
-    return text
+    return draftOf(text)
   }
 
   /** The message with the files that it names and with what the person's commands printed. */
-  async #inputOf(text: string): Promise<Input> {
+  async #inputOf(text: string, entered: string): Promise<Input> {
     const { setup, told } = this.options
     if (!text.includes('@') && told.length === 0) return text
     const { attachFiles } = await import('./person-calls.ts')
-    const { input, lines } = await attachFiles(setup, text, told.splice(0))
+    const { input, lines } = await attachFiles(setup, text, { before: told.splice(0), entered })
     for (const line of lines) this.view.note(`  ${line}`)
     return input
   }
@@ -455,7 +486,8 @@ export class Chat implements ChatControl {
     if (!this.#works) view.idle()
     try {
       const { runCommand } = await import('./person-calls.ts')
-      const ran = await runCommand(options.setup, command, { signal: stop.signal, onText })
+      const onRunning = (running: RunningCommand): void => options.background.watch(running)
+      const ran = await runCommand(options.setup, command, { signal: stop.signal, onText, onRunning })
       if (typeof ran === 'string') return view.note(oneLine(ran, 600))
       const rows = ran.rows.slice(-COMMAND_ROWS_MAX).map((row) => clipToWidth(`  ${shownLine(row)}`, out.columns))
       const more = ran.rows.length - rows.length

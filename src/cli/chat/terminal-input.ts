@@ -77,6 +77,8 @@ export type InputListeners = {
   /** Esc: true if there was something to stop. */
   readonly stop: () => boolean
   readonly nextMode: () => void
+  /** Sends the command that runs to the background. False: none runs here. */
+  readonly background: () => boolean
   /** Everything that was shown, in full. */
   readonly expand: () => void
   /** Takes the last queued message back. Null: it was sent already. */
@@ -158,6 +160,8 @@ class RichTerminal implements Terminal {
     this.#usual = { text: PROMPT, paint: this.out.paint.cyan }
     this.#raw(true)
     input.on('data', this.#read).on('end', options.ears.gone).on('error', options.ears.gone)
+    // A terminal that was closed before has paused it.
+    input.resume()
     tty.on('resize', this.#draw)
     if (options.vim) void this.#loadVim()
     process.on('SIGCONT', this.#back).on('exit', this.#restore)
@@ -264,6 +268,7 @@ class RichTerminal implements Terminal {
     if (this.#reading?.picking) return this.#pressPick(this.#reading, this.#reading.picking, key)
     if (key.name !== 'escape') this.#escapes = 0
     if (this.#menu && this.#pressMenu(this.#menu, key)) return
+    if (key.ctrl && key.name === 'b' && this.#options.ears.background()) return
     const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
     if (!this.#reading?.question && this.#pressVim(key)) return
     const picture = key.name === 'paste' && !this.#reading?.question ? pastedPicture(key.sequence) : null

@@ -3,22 +3,13 @@
 // again.
 import { countNoun } from '../../view/shown-text.ts'
 import { hash } from 'node:crypto'
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Archive } from '../../replay.ts'
 import { Fault, type Removal, type CompleteStore } from '../../kernel/index.ts'
 import type { PostgresDatabase } from '../../stores/postgres/postgres.ts'
+import { makeFolder } from '../../stores/plan/make-folder.ts'
+import { syncPath } from '../../stores/plan/sync-path.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { type CommandArgs, actorName } from '../args.ts'
 import { exitForError, EXIT, CliError } from '../exit.ts'
@@ -119,13 +110,13 @@ function nullIfMissing(error: unknown): null {
 }
 
 /** An id may be used again, so each archived session with this id has its own file. */
-function archiveName({ session, digest }: Archive): string {
+export function archiveName({ session, digest }: Archive): string {
   const plain = /^\w[\w.-]{0,99}$/.test(session) ? session : hash('sha256', session).slice(0, 32)
   return `${plain}.${digest.slice(0, 16)}.json`
 }
 
 /** Writes the file and gives it its name only after reading it back unchanged. */
-async function writeArchive(file: string, { records, digest }: Archive): Promise<void> {
+export async function writeArchive(file: string, { records, digest }: Archive): Promise<void> {
   const { checkArchive, portableText } = await import('../../replay.ts')
   const part = `${file}.part`
   try {
@@ -133,7 +124,7 @@ async function writeArchive(file: string, { records, digest }: Archive): Promise
     const read = await checkArchive(JSON.parse(readFileSync(part, 'utf8')))
     if (read.digest !== digest) throw new Fault('io_error', `${file} is not what was written to it.`)
     renameSync(part, file)
-    syncFolder(join(file, '..'))
+    syncPath(join(file, '..'))
   } catch (error) {
     rmSync(part, { force: true })
     if (error instanceof Fault) throw error
@@ -144,19 +135,9 @@ async function writeArchive(file: string, { records, digest }: Archive): Promise
   }
 }
 
-/** Makes sure that the new name is on disk after a power loss. */
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, 'r')
+export function makeArchiveFolder(folder: string): void {
   try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
-}
-
-function makeArchiveFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
   } catch (error) {
     throw new CliError(EXIT.usage, `${folder} cannot be made (${fileErrorCode(error)}). Name another folder.`)
   }

@@ -10,7 +10,7 @@ import { readCommandSetup, withHarness } from '../state/drive-session.ts'
 export function compactCommand(call: CommandArgs): Promise<number> {
   return withStore(async (place) => {
     const { session: id, agent } = await findSession(place, call.words[0] ?? '')
-    const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
+    const setup = await readCommandSetup(place, await workingFolder(place, id), call, { agent })
     const focus = call.text('focus')
     return withHarness(
       place,

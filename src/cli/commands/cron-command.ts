@@ -37,7 +37,7 @@ function withJobs(call: CommandArgs, act: (jobs: CronVerbs) => Promise<number>):
     const client = remoteClient(place.store)
     if (client) return act(cron(client))
     const { folder } = place
-    const setup = await readCommandSetup(place, folder, call, CRON_AGENT)
+    const setup = await readCommandSetup(place, folder, call, { agent: CRON_AGENT })
     return withHarness(place, setup, call, (harness) => act(cron(harness, { origin: { folder } })), CRON_AGENT)
   })
 }

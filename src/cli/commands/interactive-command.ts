@@ -3,6 +3,7 @@ import type { Sessions } from '../../index.ts'
 import type { Card, Store } from '../../kernel/index.ts'
 import { type CommandArgs, actorName, isMessage } from '../args.ts'
 import { Chat } from '../chat/terminal-chat.ts'
+import { BackgroundCommands } from '../chat/background-commands.ts'
 import { ChatCalls } from '../chat/chat-calls.ts'
 import { showLastMessages } from '../chat/recalled-messages.ts'
 import type { ChatEnd } from '../chat/chat-control.ts'
@@ -21,6 +22,7 @@ import { readAllEvents, readEventsBefore, foldAll } from '../state/read-log.ts'
 import { remoteClient } from '../state/remote-server.ts'
 import { folderOf } from '../state/session-folders.ts'
 import { withStore, type CommandContext, findSession, workingFolder } from '../state/command-context.ts'
+import { countNoun } from '../../view/shown-text.ts'
 import { print, shortId, terretCommand } from '../present/print.ts'
 import type { FolderSetup } from '../state/folder-setup.ts'
 import { readOwnCommands } from '../state/own-commands.ts'
@@ -60,7 +62,7 @@ function readWords(words: readonly string[]): {
 }
 
 /** The current chat and its terminal. A new mode means a new chat on the same terminal. */
-type OpenChat = { chat: Chat | null; terminal: Terminal | null }
+type OpenChat = { chat: Chat | null; terminal: Terminal | null; readonly background: BackgroundCommands }
 
 type ChatSetup = {
   readonly place: CommandContext
@@ -82,15 +84,18 @@ async function runChat(
   const setup = client
     ? await readRemoteSetup(place, card, call)
     : await readCommandSetup(place, card ? await workingFolder(place, card.session) : place.folder, withoutNotes(call))
-  const seat: OpenChat = { chat: null, terminal: null }
+  const seat: OpenChat = { chat: null, terminal: null, background: new BackgroundCommands() }
   const off = listenToSignals(seat)
   const undivert = divertStderr(seat)
   try {
     return await runChatModes({ place, card, call, setup, seat, message })
   } finally {
     seat.terminal?.close()
+    const stopped = await seat.background.close()
     undivert()
     off()
+    if (stopped > 0 && !seat.terminal?.gone)
+      print(`Stopped with the chat: ${countNoun(stopped, 'command')} in the background.`)
     if (seat.chat?.wayBack && !seat.terminal?.gone) print(seat.chat.wayBack)
   }
 }
@@ -142,7 +147,7 @@ async function nextPart(
   const isRemote = remoteClient(place.store) !== null
   const setup = await (isRemote
     ? readRemoteSetup(place, card, call)
-    : readCommandSetup(place, folder, withoutNotes(said)))
+    : readCommandSetup(place, folder, withoutNotes(said), { hooks: now.setup.hooks }))
   const chosen = async (): Promise<string | undefined> => (isRemote ? call.text('agent') : chosenAgent(setup, call))
   const agent = after.session === undefined ? now.agent : (card?.agent ?? (await chosen()))
   return { said, setup, agent, id, after }
@@ -183,6 +188,7 @@ async function runChatPart(
       window,
       terminal,
       calls: before?.view.calls ?? new ChatCalls(),
+      background: seat.background,
       typed: seat.chat?.options.typed ?? [...message],
       own: own.commands,
       told: seat.chat?.options.told ?? [],
@@ -196,6 +202,7 @@ async function runChatPart(
   chat.view.seq = before?.view.seq ?? 0
   seat.chat = chat
   ear.hear = (line) => chat.view.calls.hear(line, 'process')
+  ear.runs = (running) => seat.background.watch(running)
   ear.note = (text) => chat.view.note(text)
   if (after?.said !== undefined) for (const line of after.said.split('\n')) chat.view.note(line)
   if (after === null) await greetPerson(chat, place, own.notes)
@@ -232,6 +239,7 @@ function openChatTerminal(seat: OpenChat, history: InputHistory, setup: FolderSe
     interrupt: () => seat.chat?.interrupt(),
     stop: () => seat.chat?.stop() ?? false,
     nextMode: () => seat.chat?.nextMode(),
+    background: () => seat.chat?.sendToBackground() ?? false,
     expand: () => seat.chat?.expand(),
     unqueue: () => seat.chat?.unqueue() ?? Promise.resolve(null),
     end: () => seat.chat?.leave(),

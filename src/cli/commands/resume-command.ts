@@ -44,7 +44,7 @@ export async function resumeSession(
     const { sendRemotely } = await import('../remote/remote-run.ts')
     return sendRemotely(client, place, call, { id, task: said, after: card.seq })
   }
-  const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
+  const setup = await readCommandSetup(place, await workingFolder(place, id), call, { agent })
   const { paused, held, run } = foldAll(await readAllEvents(place.store, id))
   const open = async (harness: Harness) => {
     const session = harness.session(id, { stored: true })

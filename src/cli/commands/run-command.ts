@@ -60,7 +60,7 @@ async function outcomeOf(call: CommandArgs) {
 
 async function continueSession(place: CommandContext, call: CommandArgs, input: string): Promise<number> {
   const { session: id, agent, seq: after } = await findSession(place, call.text('session') ?? 'latest')
-  const setup = await readCommandSetup(place, await workingFolder(place, id), call, agent)
+  const setup = await readCommandSetup(place, await workingFolder(place, id), call, { agent })
   const open = (harness: Harness) => harness.session(id, { stored: true })
   return driveAndReport(place, call, { setup, agent, open, input, after, outcome: await outcomeOf(call) })
 }

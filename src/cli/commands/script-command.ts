@@ -61,7 +61,7 @@ function findScript(name: string): SavedScript {
 function runSaved(call: CommandArgs, { name, text }: SavedScript): Promise<number> {
   return withStore(async (place) => {
     const folder = realpathSync(place.folder)
-    const setup = await readCommandSetup(place, folder, call, SCRIPT)
+    const setup = await readCommandSetup(place, folder, call, { agent: SCRIPT })
     if (setup.mode === 'plan') throw new CliError(EXIT.usage, 'No script runs in plan mode. Use --mode ask.')
     const open = async (harness: Harness) => {
       const session = await startSessionIn(place, folder, (as) => harness.open({ ...as, agent: SCRIPT }))

@@ -46,7 +46,9 @@ async function runReport(
   { topic, documents, out }: ReportInput,
 ): Promise<number> {
   const given = call.texts('model')
-  const setup = await readCommandSetup(place, place.folder, call, given.length > 0 ? workflowFor(given) : undefined)
+  const setup = await readCommandSetup(place, place.folder, call, {
+    agent: given.length > 0 ? workflowFor(given) : undefined,
+  })
   const agent = workflowFor(given.length > 0 ? given : (setup.settings.model ?? []))
   const { folder } = place
   const input = { topic, documents: relativeInside(folder, documents), out: relativeInside(folder, out) }

@@ -15,7 +15,7 @@ export function wakeCommand(call: CommandArgs): Promise<number> {
     if (asksForSchedule(call)) return scheduleCommand(place, session, call)
     const client = remoteClient(place.store)
     if (client) return (await import('../remote/remote-run.ts')).wakeRemotely(client, session, call)
-    const setup = await readCommandSetup(place, await workingFolder(place, session), call, agent)
+    const setup = await readCommandSetup(place, await workingFolder(place, session), call, { agent })
     const look = async (harness: Harness): Promise<number> => {
       const looked = await harness.work({ session })
       if (call.is('json')) printJson({ session, ...looked })

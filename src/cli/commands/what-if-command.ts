@@ -70,7 +70,7 @@ type Recorded = { readonly session: string; readonly agent: string }
 /** The agent of the session's folder, as it is now. Without --model no key is needed, because no model is asked. */
 async function agentForWhatIf(place: CommandContext, call: CommandArgs, { session, agent }: Recorded) {
   const folder = (await folderOf(place, session)) ?? place.folder
-  const setup = await readCommandSetup(place, folder, call, agent)
+  const setup = await readCommandSetup(place, folder, call, { agent })
   const chosen = call.texts('model')
   const keyless = chosen.length === 0
   const models = keyless ? ['offline:any'] : chosen

@@ -112,7 +112,7 @@ async function runWorkflow(call: CommandArgs, name: string, input: string): Prom
   const agent = flowAgent(flow.id)
   return withStore(async (place) => {
     const { folder } = place
-    const setup = await readCommandSetup(place, folder, call, agent)
+    const setup = await readCommandSetup(place, folder, call, { agent })
     const open = async (harness: Harness) => {
       const session = await startSessionIn(place, folder, (as) => harness.open({ ...as, agent }))
       if (!call.is('quiet') && !call.is('json')) warn(`Workflow ${name} ${shortId(session.id)}`)

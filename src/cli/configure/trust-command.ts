@@ -6,6 +6,8 @@ import { clean } from '../../view/clean.ts'
 import { EXIT } from '../exit.ts'
 import { type Home, findHome, realFolder } from '../state/cli-home.ts'
 import { print, printJson, terretCommand, warn } from '../present/print.ts'
+import { showHooks } from '../state/config-hooks.ts'
+import { readSetup } from '../state/folder-setup.ts'
 import { distrustFolder, isTrusted, trustedFolders, trustFolder } from '../state/trusted-folders.ts'
 import { workspaceFolder } from '../state/workspace.ts'
 
@@ -32,6 +34,9 @@ export async function trustCommand(call: CommandArgs): Promise<number> {
         ? `${clean(folder)} is trusted no longer.`
         : `${clean(folder)} is trusted. \`${terretCommand`trust --remove`}\` takes it back.`,
     )
+  // A configuration that cannot be read is said by the next command that needs it.
+  const setup = remove || call.is('json') ? null : await readSetup(home, folder).catch(() => null)
+  if (setup) showHooks(home, setup.hooks)
   return EXIT.ok
 }
 

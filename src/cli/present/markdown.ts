@@ -88,7 +88,7 @@ export function blockRows(tokens: readonly Token[], style: TextStyle, depth = 0)
 export const BLANK_ROW: TextRow = { runs: [] }
 
 function tokenRows(token: Token, style: TextStyle, depth: number): readonly TextRow[] {
-  if (depth > DEPTH_MAX) return wrapped(plainRuns(token.raw.trimEnd()), style)
+  if (depth > DEPTH_MAX) return wrapRows(plainRuns(token.raw.trimEnd()), style)
   switch (token.type) {
     // The list item draws its checkbox.
     case 'checkbox':
@@ -96,9 +96,9 @@ function tokenRows(token: Token, style: TextStyle, depth: number): readonly Text
     case 'heading':
     case 'paragraph':
     case 'text':
-      return wrapped(inlineRuns(token, style), style)
+      return wrapRows(inlineRuns(token, style), style)
     case 'blockquote': {
-      const inner = blockRows((token as Tokens.Blockquote).tokens, narrowed(style, QUOTE), depth + 1)
+      const inner = blockRows((token as Tokens.Blockquote).tokens, narrowStyle(style, QUOTE), depth + 1)
       return inner.map(({ runs }) => ({ runs: [{ text: QUOTE, codes: DIM }, ...runs] }))
     }
     case 'list':
@@ -110,7 +110,7 @@ function tokenRows(token: Token, style: TextStyle, depth: number): readonly Text
     case 'table':
       return tableRows(token as Tokens.Table, style, depth)
     default:
-      return wrapped(plainRuns(token.raw.trimEnd()), style)
+      return wrapRows(plainRuns(token.raw.trimEnd()), style)
   }
 }
 
@@ -118,11 +118,11 @@ const QUOTE = '┃ '
 const RULE_MAX = 72
 const DIM = '2'
 
-function wrapped(runs: Runs, { columns }: TextStyle): readonly TextRow[] {
+function wrapRows(runs: Runs, { columns }: TextStyle): readonly TextRow[] {
   return wrapRuns(runs, columns).map((row) => ({ runs: row.runs }))
 }
 
-function narrowed(style: TextStyle, prefix: string): TextStyle {
+function narrowStyle(style: TextStyle, prefix: string): TextStyle {
   return { ...style, columns: Math.max(WIDTH_MIN, style.columns - widthOf(prefix)) }
 }
 
@@ -210,7 +210,7 @@ export function itemRows(item: Tokens.ListItem, ordered: boolean, style: TextSty
   const bullet = ordered ? `${number} ` : '• '
   const head = item.task ? `${bullet}${item.checked ? '[x] ' : '[ ] '}` : bullet
   const indent = ' '.repeat(bullet.length)
-  const rows = blockRows(item.tokens, narrowed(style, head), depth + 1)
+  const rows = blockRows(item.tokens, narrowStyle(style, head), depth + 1)
   const all = rows.length === 0 ? [BLANK_ROW] : rows
   return all.map(({ runs }, i) => ({ runs: [{ text: i === 0 ? head : indent, codes: '' }, ...runs] }))
 }
@@ -248,7 +248,7 @@ function tableRows(table: Tokens.Table, style: TextStyle, depth: number): readon
   )
   const room = style.columns - (header.length - 1) * BAR.length
   const widths = fitWidths(natural, room)
-  if (widths === null) return wrapped(plainRuns(table.raw.trimEnd()), style)
+  if (widths === null) return wrapRows(plainRuns(table.raw.trimEnd()), style)
   const draw = (row: Cells): readonly TextRow[] => rowOfCells(row, widths, table.align)
   const rule = widths.map((width) => '─'.repeat(width)).join('─┼─')
   return [...draw(header), { runs: [{ text: rule, codes: DIM }] }, ...rows.flatMap(draw)]

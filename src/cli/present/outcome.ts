@@ -34,7 +34,8 @@ export function outcomeOf(result: ToolResult): ShownOutcome {
   if (command) {
     const { stdout, stderr, trouble, isMore } = command
     const lines = stdout.lines + stderr.lines
-    const gave = `${isMore ? 'over ' : ''}${linesText(lines)}`
+    const size = `${isMore ? 'over ' : ''}${linesText(lines)}`
+    const gave = fieldsOf(result.metadata)?.['background'] === true ? `in the background · ${size}` : size
     return {
       good: status === 'ok' && trouble === '',
       trouble: trouble || statusText(status, ''),
@@ -118,7 +119,8 @@ function isTruncated(about: Fields, name: 'stdout' | 'stderr'): boolean {
   return typeof kept === 'number' && typeof bytes === 'number' && kept < bytes
 }
 
-function commandTrouble({ exit_code: code, timed_out: late, error_type: kind }: Fields): string {
+function commandTrouble({ exit_code: code, timed_out: late, error_type: kind, background }: Fields): string {
+  if (background === true) return ''
   if (kind === 'Interrupted') return 'stopped, output cut'
   if (late === true) return 'timed out, output cut'
   if (code === 0) return ''

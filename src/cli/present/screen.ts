@@ -37,6 +37,7 @@ export type ScreenOptions = { readonly colours: boolean; readonly input?: (colum
 
 const BLANK: DrawnRows = { rows: [], row: 0, column: 0 }
 const NOTHING: RedrawnPart = { calls: [], status: null }
+/** The whole row: of one that was erased from its middle on, some terminals keep the length, and wrap it when they become narrower. */
 const ERASE = '\u001b[2K'
 const HIDE = '\u001b[?25l'
 const SHOW = '\u001b[?25h'
@@ -47,8 +48,6 @@ const DRAW_MS = 33
 /** A terminal that knows these shows everything between them at once. Others ignore them. */
 const SYNC_BEGIN = '\u001b[?2026h'
 const SYNC_END = '\u001b[?2026l'
-/** Erases the rest of a row, and everything below. */
-const ERASE_REST = '\u001b[K'
 const ERASE_BELOW = '\u001b[J'
 
 export class Screen implements Surface {
@@ -179,7 +178,7 @@ export class Screen implements Surface {
     for (let i = 0; i < kept; i += 1) {
       if (rows[i] === before.rows[i]) continue
       goTo(i)
-      text += `\r${rows[i]}${ERASE_REST}`
+      text += `\r${ERASE}${rows[i]}`
     }
     for (let i = kept; i < before.rows.length; i += 1) {
       goTo(i)
@@ -187,7 +186,7 @@ export class Screen implements Surface {
     }
     for (let i = kept; i < rows.length; i += 1) {
       goTo(i - 1)
-      text += `\r\n${rows[i]}${ERASE_REST}`
+      text += `\r\n${ERASE}${rows[i]}`
       at = i
     }
     if (text === '' && row === before.row && column === before.column) return ''
@@ -198,7 +197,7 @@ export class Screen implements Surface {
   /** Writes new lines over the drawn rows, and the rows again below them. */
   #overwrite({ rows, row, column }: DrawnRows): string {
     const lines = this.#above === '' ? [] : this.#above.slice(0, -1).split('\n')
-    const text = [...lines, ...rows].map((line) => `${line}${ERASE_REST}`).join('\r\n')
+    const text = [...lines, ...rows].map((line) => `${ERASE}${line}`).join('\r\n')
     return `${cursorUp(this.#drawn.row)}\r${text}${ERASE_BELOW}${cursorUp(rows.length - 1 - row)}${columnTo(column)}`
   }
 

@@ -27,6 +27,7 @@ export function remoteSetup(place: CommandContext, call: CommandArgs, folder: st
     mode: 'ask',
     policy: { rules: [] },
     kept: [],
+    hooks: [],
     obeyed: [],
     guidance: '',
     env: process.env,
@@ -51,7 +52,7 @@ export type ServerFacts = {
 /** In place of `withHarness`: an outage is one line, and another one when it is over. */
 export function withServer(client: Client, patience: PatientFetch): WithSessions {
   return async (_place, _setup, _call, act) => {
-    const ear: OutputListener = { hear: () => {}, note: () => {} }
+    const ear: OutputListener = { hear: () => {}, runs: () => {}, note: () => {} }
     patience.listen({
       away: () => ear.note('The server is away. What you enter is kept, and goes on when it is back.'),
       back: () => ear.note('The server is back.'),

@@ -30,6 +30,8 @@ export type Home = {
   readonly pins: string
   /** Rules saved by "always", by folder. */
   readonly rules: string
+  /** Which hooks of the configuration the user was shown. */
+  readonly hooks: string
   /** The file with the last seen state of the database. */
   readonly seen: string
   /** The folder with `config.json` and `.env` of the user. */
@@ -52,6 +54,7 @@ export function findHome(env: Environment = process.env, platform = process.plat
     folders: join(folder, 'folders.jsonl'),
     pins: join(folder, 'mcp-pins.json'),
     rules: join(folder, 'rules.json'),
+    hooks: join(folder, 'hooks.json'),
     seen: join(folder, 'store.json'),
     config,
   }

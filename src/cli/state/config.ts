@@ -113,8 +113,19 @@ export type CliSettings = ModelSettings & {
   readonly bell?: boolean
   /** true: the input line of the chat has the keys of vi. */
   readonly vim?: boolean
+  /** Programs that are asked about messages, calls and ends of runs. */
+  readonly hooks?: readonly HookEntry[]
   /** The location of the sessions. Only store-location.ts reads it, before anything else. */
   readonly store?: string
+}
+
+export type HookEntry = {
+  readonly on: 'before_tool_call' | 'after_tool_call' | 'user_prompt_submit' | 'run_end'
+  /** A line for the shell. */
+  readonly command: string
+  /** Only for calls of these tools. */
+  readonly tools?: readonly string[]
+  readonly timeoutMs?: number
 }
 
 /**
@@ -449,6 +460,19 @@ const triggers = withFields<TriggersEntry>(triggerFields, (value, where) => {
 const compaction = object<CompactionEntry>({ windowTokens: tokens, detectPins: flag })
 const bash = object<{ readonly risk?: 'strict' | 'relaxed' }>({ risk: oneOf('strict', 'relaxed') })
 
+const hookFields = object<HookEntry>({
+  on: oneOf('before_tool_call', 'after_tool_call', 'user_prompt_submit', 'run_end'),
+  command: text,
+  tools: texts,
+  timeoutMs: tokens,
+})
+const hook = withFields<HookEntry>(hookFields, (value, where) => {
+  const entry = hookFields(value, where)
+  if (entry.on === undefined || entry.command === undefined) throw badField(where, 'needs "on" and "command"')
+  if (entry.tools && !entry.on.endsWith('_tool_call')) throw badField(where, 'has "tools", but is not about calls')
+  return entry
+})
+
 /** The reference is made from it too. */
 export const SETTING_CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNullable<CliSettings[K]>> } = {
   model: withForm('text | list of texts', (value, where) =>
@@ -531,6 +555,7 @@ export const SETTING_CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNul
   worktrees: flag,
   bell: flag,
   vim: flag,
+  hooks: Object.assign(listWith(hook), { form: 'list of objects' }),
   endpoints: table(endpoint),
   triggers,
   store: text,

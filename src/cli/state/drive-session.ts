@@ -2,7 +2,7 @@
 // on the store.
 import type { Harness, PursueOptions, SessionHandle } from '../../index.ts'
 import type { Proposal } from '../../kernel/index.ts'
-import type { BashLine, McpServer } from '../../tools/index.ts'
+import type { BashLine, McpServer, RunningCommand } from '../../tools/index.ts'
 import { makeFolderAgent } from './folder-agent.ts'
 import { findDefinition, loadDefinitions, addAgentsAndBoard } from './defined-agents.ts'
 import { SCRIPT } from '../../view/script-cell.ts'
@@ -19,6 +19,7 @@ import {
 } from '../present/result-output.ts'
 import { flowOf } from './workflow-files.ts'
 import { holdHooks } from './hold-hooks.ts'
+import { rememberHooks, showHooks, unseenHookLines } from './config-hooks.ts'
 import { addMemory } from './folder-memory.ts'
 import { parsePatienceMs } from '../present/outage.ts'
 import { isEventStream, printEventsDuring } from '../present/output-format.ts'
@@ -39,18 +40,36 @@ export function setupFlagsOf(call: CommandArgs): SetupFlags {
   return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment'), patienceMs }
 }
 
-/** Reads the setup of a folder with the flags of the command line. Prints its notes. */
+/** Reads the setup of a folder with the flags of the command line. Prints its notes. `hooks`: those that a person allowed. */
 export async function readCommandSetup(
   place: CommandContext,
   folder: string,
   call: CommandArgs,
-  agent?: string,
+  { agent, hooks }: { readonly agent?: string | undefined; readonly hooks?: FolderSetup['hooks'] } = {},
 ): Promise<FolderSetup> {
   if (call.is('trust')) trustFolder(place.home, folder)
   const setup = await readSetup(place.home, folder, { ...setupFlagsOf(call), start: startFolder(folder) })
   // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
   const silent = call.is('quiet') || workflowOfAgent(agent) === 'report'
   if (!silent) for (const note of setup.notes) warn(clean(note))
+  if (hooks) return { ...setup, hooks }
+  if (call.is('trust')) showHooks(place.home, setup.hooks)
+  return askAboutHooks(place, setup, call)
+}
+
+/** At a terminal a person is shown new hooks, and asked. Elsewhere the agent refuses them. */
+async function askAboutHooks({ home }: CommandContext, setup: FolderSetup, call: CommandArgs): Promise<FolderSetup> {
+  const lines = unseenHookLines(home, setup.hooks)
+  if (lines.length === 0 || call.is('json')) return setup
+  const { canPick, pickOnce } = await import('../chat/pick-once.ts')
+  if (!canPick()) return setup
+  for (const line of lines) warn(line)
+  const items = [
+    { value: 'yes', label: 'Yes, from now on' },
+    { value: 'no', label: 'No, go on without them' },
+  ]
+  if ((await pickOnce({ title: 'May they run?', items })) !== 'yes') return { ...setup, hooks: [] }
+  rememberHooks(home, setup.hooks)
   return setup
 }
 
@@ -63,8 +82,15 @@ export async function chosenAgent(setup: FolderSetup, call: CommandArgs): Promis
 /** The longest wait before a killed session can be resumed. */
 export const LEASE_MS = 10_000
 
-/** Receives the output of running commands once a view shows it, and notes, which are printed at the end until then. */
-export type OutputListener = { hear: (line: BashLine) => void; note: (text: string) => void }
+/**
+ * Receives the output of running commands once a view shows it, each command that starts, and notes, which are printed at
+ * the end until then.
+ */
+export type OutputListener = {
+  hear: (line: BashLine) => void
+  runs: (running: RunningCommand) => void
+  note: (text: string) => void
+}
 
 /** Opens a harness that drives sessions. `agent`: the agent of the session, see folder-agent.ts. */
 export async function withHarness<T>(
@@ -76,9 +102,10 @@ export async function withHarness<T>(
 ): Promise<T> {
   const onRequest = call.is('verbose') ? printRequest : undefined
   const notes: string[] = []
-  const ear: OutputListener = { hear: () => {}, note: (text) => void notes.push(text) }
+  const ear: OutputListener = { hear: () => {}, runs: () => {}, note: (text) => void notes.push(text) }
   const onLine = (line: BashLine): void => ear.hear(line)
-  const own = await makeFolderAgent(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  const onRunning = (running: RunningCommand): void => ear.runs(running)
+  const own = await makeFolderAgent(setup, { models: call.texts('model'), onRequest, onLine, onRunning, agent })
   const holds = holdHooks(call.texts('hold'))
   const parts = await addAgentsAndBoard(own, setup, agent, place.store)
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))

@@ -12,13 +12,14 @@ import type {
   Tool,
   Workload,
 } from '../../index.ts'
-import type { BashLine, BuiltInName } from '../../tools/index.ts'
+import type { BashLine, BuiltInName, RunningCommand } from '../../tools/index.ts'
 import { type EndpointEntry, MODEL_SETTINGS, type ModelSettings, type CliSettings } from './config.ts'
 import { EXIT, CliError } from '../exit.ts'
 import type { Environment } from './cli-home.ts'
 import type { EditorTools } from '../serve/editor-tools.ts'
 import { type McpServers, makeServers } from './mcp-servers.ts'
 import { type FolderSetup, toolNames } from './folder-setup.ts'
+import { configHooks, refuseUnseenHooks } from './config-hooks.ts'
 import { projectNoteHook } from './project-note.ts'
 import { SCRIPT } from '../../view/script-cell.ts'
 import { type Flow, flowOf } from './workflow-files.ts'
@@ -33,6 +34,8 @@ export type FolderAgentOptions = {
   readonly onRequest?: ((text: string) => void) | undefined
   /** Receives each line a command prints, without known secrets. */
   readonly onLine?: ((line: BashLine) => void) | undefined
+  /** Receives each command that starts. */
+  readonly onRunning?: ((running: RunningCommand) => void) | undefined
   /** The agent of the session to drive. Workflow agents need other options, and the offline one needs no model. */
   readonly agent?: string | undefined
   /** The files and terminals of an editor. */
@@ -51,6 +54,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
   const { settings, policy, env, guidance } = setup
+  if (!wishes.keyless) refuseUnseenHooks(setup.home, setup.hooks)
   // `compaction` as an object also offers the tool that reads the texts that a compaction removed.
   const { limits, budget, approvals, results, context, instructions = '' } = settings
   const models = await modelsFor(setup, wishes)
@@ -65,7 +69,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     instructions: said,
     approvals: { ...approvals, policy },
     secrets: environmentSecrets(env),
-    ...(flow || wishes.agent === SCRIPT ? {} : { hooks: [projectNoteHook(setup, wishes.agent)] }),
+    hooks: [...(flow || wishes.agent === SCRIPT ? [] : [projectNoteHook(setup, wishes.agent)]), ...configHooks(setup)],
     ...routed,
     ...(results ? { results } : {}),
     context: { compaction: {}, ...context },
@@ -238,10 +242,12 @@ function isAskedInMode(tool: string, args: Json): boolean {
 /** A person watches a command and can stop it, and many are quiet for long: a compiler, a test. */
 const QUIET_MS = 120_000
 
+export type ToolWishes = Pick<FolderAgentOptions, 'onLine' | 'onRunning' | 'editor'>
+
 async function toolsFor(
   setup: FolderSetup,
   model: Model | Hint | undefined,
-  { onLine, editor = {} }: Pick<FolderAgentOptions, 'onLine' | 'editor'> = {},
+  { onLine, onRunning, editor = {} }: ToolWishes = {},
 ): Promise<readonly Tool[]> {
   const { launch, ...files } = editor
   const { settings, folder, policy, obeyed } = setup
@@ -269,6 +275,7 @@ async function toolsFor(
           softTimeoutMs: QUIET_MS,
           ...heard,
           ...launched,
+          ...(onRunning ? { onRunning } : {}),
         }),
       ]
     : []
@@ -295,9 +302,9 @@ export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
  * A tool of this folder by name, only to check its calls: no model is called. Null: the folder's own tools do not
  * include it.
  */
-export async function findFolderTool(setup: FolderSetup, name: string): Promise<Tool | null> {
+export async function findFolderTool(setup: FolderSetup, name: string, wishes: ToolWishes = {}): Promise<Tool | null> {
   const { offline } = await import('../../index.ts')
-  return (await toolsFor(setup, offline())).find((tool) => tool.name === name) ?? null
+  return (await toolsFor(setup, offline(), wishes)).find((tool) => tool.name === name) ?? null
 }
 
 /** The approval that the tool itself wants for these arguments. Invalid arguments are refused. */

@@ -7,6 +7,7 @@ import type { Policy } from '../../index.ts'
 import { type Mode, MODEL_SETTINGS, readSettings, type CliSettings, MODES } from './config.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { type Environment, type Home, findHome } from './cli-home.ts'
+import { filesOfHooks, type FolderHook } from './config-hooks.ts'
 import { type KeptRule, readKeptRules } from './kept-rules.ts'
 import { refuseOwnFolders } from './own-folders.ts'
 import { isInside, readPlainFile } from './plain-file.ts'
@@ -36,7 +37,9 @@ export type FolderSetup = {
   /** Includes the rules saved for this folder. */
   readonly policy: Policy
   readonly kept: readonly KeptRule[]
-  /** Absolute paths of files and folders that this program obeys by configuration: policies and skills. */
+  /** The user's hooks, and then those of a trusted folder. */
+  readonly hooks: readonly FolderHook[]
+  /** Absolute paths of files and folders that this program obeys by configuration: policies, skills and what hooks name. */
   readonly obeyed: readonly string[]
   /** The AGENTS.md files of a trusted folder, or an empty string. */
   readonly guidance: string
@@ -75,6 +78,7 @@ export async function readSetup(home: Home, folder: string, wishes: SetupFlags =
   const { start = folder } = wishes
   const guidance = trusted ? readGuidance(folder, start) : { text: '', notes: [] }
   const kept = await readKeptRules(home, folder)
+  const hooks = [...hooksIn(user, userFile), ...hooksIn(own, file)]
   return {
     home,
     folder,
@@ -84,13 +88,21 @@ export async function readSetup(home: Home, folder: string, wishes: SetupFlags =
     mode: effectiveMode(wishes.mode, settings.mode, own?.mode),
     policy: await effectivePolicy(user, own, { folder, kept, onAsk: wishes.onAsk }),
     kept,
-    obeyed: [user.approvals?.policy, own?.approvals?.policy, ...(settings.skills ?? [])].filter(
-      (path) => path !== undefined,
-    ),
+    hooks,
+    obeyed: [
+      ...[user.approvals?.policy, own?.approvals?.policy, ...(settings.skills ?? [])].filter(
+        (path) => path !== undefined,
+      ),
+      ...filesOfHooks(folder, hooks),
+    ],
     guidance: guidance.text,
     env: await readEnvironment(home, trusted ? folder : null),
     notes: trusted ? guidance.notes : untrustedNotes(folder),
   }
+}
+
+function hooksIn(settings: CliSettings | null, file: string): readonly FolderHook[] {
+  return (settings?.hooks ?? []).map((hook) => ({ ...hook, file }))
 }
 
 /** A note about files that are read only in a trusted folder. It checks that they exist and reads none. */

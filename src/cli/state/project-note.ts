@@ -23,16 +23,36 @@ export function projectNoteHook(
   agent: string = CLI_AGENT,
 ): Hook {
   let told = ''
+  const git = shareRead(() => gitLines(folder))
   return {
     type: 'user_prompt_submit',
     run: async ({ session, agent: of }) => {
       if (isChildId(session) || (of !== CLI_AGENT && of !== agent)) return undefined
-      const lines = [...placeLines(folder, start), ...(await gitLines(folder))]
+      const lines = [...placeLines(folder, start), ...(await git())]
       const context = lines.join('\n')
       if (told === `${session}\n${context}`) return undefined
       told = `${session}\n${context}`
       return { context }
     },
+  }
+}
+
+/** One read at a time. All who ask while one is under way share the next, which begins after they asked. */
+function shareRead<T>(read: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | null = null
+  let next: Promise<T> | null = null
+  const begin = (): Promise<T> => {
+    next = null
+    const reading = read().finally(() => {
+      if (current === reading) current = null
+    })
+    current = reading
+    return reading
+  }
+  return () => {
+    if (current === null) return begin()
+    next ??= current.then(begin, begin)
+    return next
   }
 }
 

@@ -36,6 +36,7 @@ export type CompressOptions = {
   readonly tool?: string
   /** Texts from this many bytes on are shortened. Default 2,048; 512 for logs and commands. */
   readonly minBytes?: number
+  /** Ends the work early when it is aborted. */
   readonly signal?: AbortSignal
 }
 

@@ -68,10 +68,15 @@ export type HostedOptions = RequestSettings & {
   readonly baseUrl?: string
   /** Default: the first of the endpoint's variables that is set. */
   readonly key?: string
+  /** Headers of every request, beside those that the host needs. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Makes the requests. Default: the `fetch` of Node. */
   readonly fetch?: typeof fetch
+  /** How long to wait for the first byte, in silence, and while only pings come. */
   readonly deadlines?: Partial<Deadlines>
+  /** Your own prices. They win over those of the package. */
   readonly prices?: PriceTable
+  /** Where keys are looked for. Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 

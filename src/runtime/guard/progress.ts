@@ -32,6 +32,7 @@ export type BreakerOptions = {
   readonly failures?: number
   /** The same, for failures that may pass: time-outs, resets, rate limits. Defaults 8 and 12. */
   readonly identicalTransient?: number
+  /** Failures of any calls that may pass: time-outs, resets, rate limits. Default 12. */
   readonly failuresTransient?: number
   /** Turns that made the same successful calls. Default 3. */
   readonly sameCalls?: number

@@ -4,7 +4,8 @@
 // D3: there is one suspension point while nothing is to be written (bell.wait).   D4: a lost lease ends the attempt at
 // once.
 import { Fault } from '../../kernel/failure.ts'
-import type { Waiting } from '../../kernel/next.ts'
+import type { Effect, Waiting } from '../../kernel/next.ts'
+import type { Session } from '../../kernel/session.ts'
 import { leavesSession, shiftByStore } from '../commit/plan-commit.ts'
 import { writeCommit, type WritingAttempt } from '../commit/write-commit.ts'
 import type { StopSignal } from '../state/effect.ts'
@@ -41,7 +42,8 @@ export async function driveAttempt(attempt: Attempt, stopSignal: StopSignal): Pr
         stale = false
         await cache.catchUp()
       }
-      if (stopSignal.reason === 'stopped') flights.abortAll('interrupted', cache.now())
+      if (stopSignal.reason === 'stopped')
+        flights.abortAll('interrupted', cache.now(), (effect) => leavesNode(cache.session, effect))
       const { decision, write } = await writeCommit(attempt, flights, stopSignal)
       // The clock is read once for this whole pass, which belongs to the attempt and takes no time.
       const at = attempt.clock.now()
@@ -72,4 +74,12 @@ export async function driveAttempt(attempt: Attempt, stopSignal: StopSignal): Pr
     bell.close()
     flights.abandonAll('lost')
   }
+}
+
+/**
+ * A node of a graph that was stopped with its worker would fail the graph, which no model is there to judge. What may
+ * run again is repeated by the next worker, as after a kill.
+ */
+function leavesNode({ planner = '' }: Session, effect: Effect): boolean {
+  return planner.startsWith('graph:') && effect.type === 'run' && effect.call.proposal.effect !== 'once'
 }

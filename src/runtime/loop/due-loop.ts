@@ -58,10 +58,15 @@ export type WorkResult = { readonly type: 'idle' | 'stopped' | 'looks_max'; read
 
 /** Options of a `DueLoop`: the store it looks at, how many sessions at once, and who drives one. */
 export type DueLoopOptions = {
+  /** The store whose due sessions are looked at. */
   readonly store: Store
+  /** The clock that the loop sleeps by. Default: the clock of the machine. */
   readonly clock?: Clock
+  /** How many sessions are driven at once. */
   readonly width: number
+  /** The loop ends when nothing was due for so long, in ms. */
   readonly idleMs: number
+  /** The loop ends after so many looks. */
   readonly looksMax?: number
   /** Only sessions of these agents. Default: of all. */
   readonly agents?: readonly string[]
@@ -79,6 +84,7 @@ export type DueLoopOptions = {
   readonly take?: (wanted: Omit<TakeOptions, 'process'>) => Promise<ReadonlyMap<string, Claim | null>>
   /** `take` receives the names of the due sessions and chooses among them. */
   readonly chooses?: boolean
+  /** Called with trouble of the store. The loop waits and goes on. */
   readonly report: (error: unknown) => void
   /** The other workers of this host. Default: those that the operating system reports. */
   readonly peers?: Pick<Peers, 'look'>

@@ -1,5 +1,6 @@
 // Effects in flight: this file starts effects, aborts them, and puts their landings in one queue. It decides nothing.
-// F1: a flight that was started lands exactly once: by itself, or by force when its grace is over.
+// F1: a flight that was started lands exactly once: by itself, or by force when its grace is over. One that is left for
+// the next worker to repeat lands only if it ended all the same.
 // F2: an aborted flight is still awaited, until its grace is over.
 import { setMaxListeners } from 'node:events'
 import type { StopReason } from '../../kernel/limits.ts'
@@ -38,6 +39,8 @@ export class Flight implements FlightContext {
   reason: AbortReason | null = null
   /** When the flight is aborted; after an abort, when it is given up. */
   dueAt: number
+  /** Its worker stops: if the abort ends it, its intent stays open, and the next worker repeats it. */
+  isLeft = false
   readonly #held: () => boolean
   #controller: AbortController | null = null
 
@@ -127,12 +130,15 @@ export class Flights implements LandingQueue {
     return next
   }
 
-  /** Aborts every flight and awaits it. */
-  abortAll(reason: AbortReason, now: number): void {
+  /** Aborts every flight and awaits it. Those that `leaves` names are left for the next worker. */
+  abortAll(reason: AbortReason, now: number, leaves: (effect: Effect) => boolean): void {
     const graceAt = now + this.#options.graceMs
     for (const flight of this.#open.values()) {
       if (!hasIntent(flight.effect)) this.#drop(flight, graceAt)
-      else if (!flight.landing) flight.abort(reason, graceAt)
+      else if (!flight.landing) {
+        flight.isLeft ||= flight.reason === null && leaves(flight.effect)
+        flight.abort(reason, graceAt)
+      }
     }
   }
 
@@ -181,8 +187,15 @@ export class Flights implements LandingQueue {
       if (flight.reason === 'lost') this.#options.late(flight.effect, landing)
       return
     }
-    flight.landing = landing
-    this.landed.push(flight)
+    if (flight.isLeft && isAborted(landing)) this.#open.delete(flight.effect.key)
+    else {
+      flight.landing = landing
+      this.landed.push(flight)
+    }
     this.#ring()
   }
+}
+
+function isAborted({ events: [event] }: Landing): boolean {
+  return event?.type === 'agent.tool_result' && event.status === 'aborted'
 }

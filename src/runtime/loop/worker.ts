@@ -49,9 +49,13 @@ export type WorkerOptions = {
   readonly named?: boolean
   /** `false`: the worker only reports the state of a session, and drives none. */
   readonly drives?: boolean
+  /** How long a lease lasts without a heartbeat, in ms. */
   readonly leaseMs?: number
+  /** How long a call that was aborted may take to return, in ms. */
   readonly graceMs?: number
+  /** A session that waits longer than this, in ms, is given back. */
   readonly lingerMs?: number
+  /** How long a caller waits while a provider is unavailable, in ms. */
   readonly patienceMs?: number
   /** The clock whose timers keep no process alive. Default: the clock of the services. */
   readonly alarm?: Clock

@@ -1,6 +1,6 @@
 // The handlers of cron jobs. A job is a session of its token's owner, and so are its runs.
 import type { CronJobOptions, CronRow, CronRun } from '../../cron/index.ts'
-import { type ApiAnswer, type ApiRequest, mayReach, OWNER, requireCard } from '../server-host.ts'
+import { type ApiAnswer, type ApiRequest, checkAgentReach, mayReach, OWNER, requireCard } from '../server-host.ts'
 import { HttpRefusal, missingSessionRefusal } from '../refusals.ts'
 import type { CronBody, CronChangedAnswer, CronJobsAnswer } from '../wire.ts'
 
@@ -47,6 +47,7 @@ async function addJob(
   const known = await host.store.card(`${prefix}${CRON}.${job.name}`)
   if (known && !mayReach(principal, known)) throw missingSessionRefusal(known.session)
   const begun = await host.begin({ agent: CRON, by: principal, ...(wanted === undefined ? {} : { folder: wanted }) })
+  checkAgentReach(principal, begun.harness, job.agent)
   const owner = { [OWNER]: principal.name }
   const folder = begun.folder === undefined ? {} : { folder: begun.folder }
   const options = { origin: { labels: owner, metadata: owner, ...folder }, ...(prefix === '' ? {} : { prefix }) }

@@ -19,9 +19,6 @@ import type { StreamBody, WireCard } from '../wire.ts'
 /** The shortest time between two delta frames, and between two writes of cards. Changes in between are merged. */
 const DELTA_MS = 50
 const CARDS_MS = 250
-const STREAMS_MAX = 2_000
-/** The limit for one principal, so that one principal cannot take all streams. */
-const OWN_STREAMS_MAX = 1_500
 
 /** `Last-Event-ID` wins over `after`: a reconnecting browser sends both. */
 export async function handleFollow(asked: ApiRequest): Promise<ApiAnswer> {
@@ -80,11 +77,12 @@ export async function handleStreams(asked: ApiRequest): Promise<ApiAnswer> {
 }
 
 function openStream({ response, server, principal }: ApiRequest): EventStream {
-  if (server.streams.size >= STREAMS_MAX)
-    throw new HttpRefusal(503, 'too_many', `There are ${STREAMS_MAX} streams open. Close some, or try again later.`, 5)
+  const { all, own: ownMax } = server.streamsLimit
+  if (server.streams.size >= all)
+    throw new HttpRefusal(503, 'too_many', `There are ${all} streams open. Close some, or try again later.`, 5)
   let own = 0
   for (const { name } of server.streams.values()) if (name === principal.name) own += 1
-  if (own >= OWN_STREAMS_MAX)
+  if (own >= ownMax)
     throw new HttpRefusal(
       503,
       'too_many',

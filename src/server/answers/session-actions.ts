@@ -3,7 +3,7 @@
 import { Fault } from '../../kernel/index.ts'
 import type { Harness } from '../../harness.ts'
 import type { Labels } from '../../kernel/content.ts'
-import { type ApiRequest, requireCard, type ApiAnswer, OWNER, addDriverNote } from '../server-host.ts'
+import { type ApiRequest, requireCard, type ApiAnswer, OWNER, addDriverNote, checkAgentReach } from '../server-host.ts'
 import { eventIdOfKey, type IdempotencyKey, keyReusedRefusal, sessionIdsOf } from '../idempotency-keys.ts'
 import { HttpRefusal } from '../refusals.ts'
 import type {
@@ -47,6 +47,7 @@ export async function handleOpen(asked: ApiRequest): Promise<ApiAnswer> {
   if (id !== undefined && key)
     throw new HttpRefusal(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   const begun = await host.begin({ ...(agent ? { agent } : {}), ...(folder ? { folder } : {}), by: principal })
+  checkAgentReach(principal, begun.harness, agent)
   const options: OpenOptions = {
     ...(begun.agent === undefined ? {} : { agent: begun.agent }),
     ...(begun.folder === undefined ? {} : { folder: begun.folder }),
@@ -189,6 +190,7 @@ export async function handleFork(asked: ApiRequest): Promise<ApiAnswer> {
   // A caller that names an agent of this server continues the session of another program here.
   const isAdopted = agent !== undefined && host.elsewhere(card) !== null
   const harness = isAdopted ? (await host.begin({ agent, by: principal })).harness : await host.harnessOf(card)
+  checkAgentReach(principal, harness, agent)
   checkLabels(labels)
   if (options.id !== undefined && key)
     throw new HttpRefusal(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')

@@ -2,6 +2,7 @@
 // lease and writes nothing, and keeps no more than one page and the deltas since the last step.
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
+import { cloneJson } from '../../runtime/state/clone-json.ts'
 import type { Services } from '../../runtime/state/runtime-ports.ts'
 import type { SessionAccess } from '../await-run.ts'
 import type { Followed, FollowOptions } from './open.ts'
@@ -45,6 +46,9 @@ class FollowSource implements PullSource<Followed> {
   #last: Event | null
   #page: readonly Event[] = []
   #at = 0
+  /** The page is what a commit of this process told its listeners: the same objects for all of them. */
+  #isTold = false
+  #reading = false
   #damage: Fault | null = null
   /**
    * `#stale`: the log may have grown. `#doubted`: the last news did not say what changed, or there was no news, so the
@@ -68,10 +72,23 @@ class FollowSource implements PullSource<Followed> {
     this.#last = last
     this.#spoken = deltas ? new DeltaBuffer(services.live, id, news) : null
     this.#unwatch = services.store.watch(id, (grown) => {
-      this.#stale = true
-      this.#doubted ||= grown === null
+      if (grown === null || !this.#takeTold(grown)) {
+        this.#stale = true
+        this.#doubted ||= grown === null
+      }
       this.#news()
     })
+  }
+
+  /** A reader that has everything takes what follows as it was told. Otherwise the log must be read. */
+  #takeTold(grown: readonly Event[]): boolean {
+    const hasAll = !this.#stale && !this.#reading && this.#at === this.#page.length
+    if (!hasAll || grown[0]?.seq !== this.#seq + 1 || grown.length > EVENTS_AHEAD_MAX) return false
+    this.#page = grown
+    this.#at = 0
+    this.#isTold = true
+    this.#lookedAt = this.#services.clock.now()
+    return true
   }
 
   get #seq(): number {
@@ -99,7 +116,8 @@ class FollowSource implements PullSource<Followed> {
     this.#at += 1
     this.#last = event
     this.#spoken?.passEvent(event)
-    return { type: 'event', event }
+    // A reader may change what it is given, and this source goes on from its own.
+    return { type: 'event', event: this.#isTold ? cloneJson(event) : { ...event } }
   }
 
   /** Replies that were over at the starting point give no deltas, such as those of a lost attempt that still talks. */
@@ -119,11 +137,14 @@ class FollowSource implements PullSource<Followed> {
     this.#stale = false
     this.#doubted = false
     this.#lookedAt = now
+    this.#reading = true
     try {
       await this.#read(doubted)
     } catch (error) {
       if (error instanceof Fault && error.code === 'session_missing' && this.#last) throw this.#removed()
       throw error
+    } finally {
+      this.#reading = false
     }
   }
 
@@ -137,6 +158,7 @@ class FollowSource implements PullSource<Followed> {
     const { events, damaged } = await store.read(this.#id, this.#seq, EVENTS_AHEAD_MAX, BYTES_AHEAD_MAX)
     this.#page = events
     this.#at = 0
+    this.#isTold = false
     // There may be more than a page.
     this.#stale ||= events.length > 0
     if (damaged) this.#damage = damageFault(this.#id, damaged.seq)

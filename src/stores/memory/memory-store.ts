@@ -71,6 +71,7 @@ import { candidateLimit, pickByTree } from '../plan/tree-share.ts'
 
 /** Options of `memory`: a clock for tests, and how many sessions it may hold. */
 export type MemoryOptions = {
+  /** Gives the time of the store. Default: the clock of the machine. */
   readonly clock?: Clock
   /**
    * How many sessions are kept, children included. One more replaces the oldest settled root with its children, which

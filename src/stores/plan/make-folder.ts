@@ -1,6 +1,7 @@
-// Creates a folder for data with all its parents, accessible to the owner only.
+// Creates a folder for data with all its parents, accessible to the owner only. A power loss takes back none that it created.
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncFolder } from './sync-path.ts'
 
 /** One folder at a time: where none can be created (`/proc`), Node's recursive mkdir asks the kernel for ever. */
 export function makeFolder(folder: string): void {
@@ -12,4 +13,5 @@ export function makeFolder(folder: string): void {
     // Another process may have created it meanwhile.
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
+  syncFolder(dirname(folder))
 }

@@ -1,8 +1,9 @@
 // Copies an SQLite store while other processes write to it: everything committed at the start, including the
 // write-ahead log and all blobs. The copy is a store of its own, and replaces nothing.
-import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
+import { syncPath } from '../plan/sync-path.ts'
 import { steadyClock } from '../plan/system-clock.ts'
 import { holdFileLock } from './file-lock.ts'
 import { loadDriver } from './driver.ts'
@@ -84,13 +85,4 @@ async function writeCopy(from: string, copy: string): Promise<void> {
 
 function removeCopy(copy: string): void {
   for (const end of ['', '-wal', '-shm', '-mark', '-journal']) rmSync(`${copy}${end}`, { force: true })
-}
-
-function syncPath(path: string): void {
-  const file = openSync(path, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
 }

@@ -12,7 +12,10 @@ import { SqliteStore } from './sqlite-store.ts'
 export type { Mark } from './store-mark.ts'
 
 /** Options of `sqlite`: a clock, for tests. */
-export type SqliteOptions = { readonly clock?: Clock }
+export type SqliteOptions = {
+  /** Gives the time of the store. Default: the clock of the machine. */
+  readonly clock?: Clock
+}
 
 const checkOptions = optionsChecker<SqliteOptions>('sqlite', { clock: clockCheck })
 

@@ -57,6 +57,7 @@ import { changeIn, undoChanges } from '../files/undo-changes.ts'
 export type ParallelLlmOptions = PathGuardOptions & {
   /** The model to ask, or the route that names it, such as `hint:burst`. The caller cannot choose another. */
   readonly model: Model | Hint
+  /** How many prompts one call may have. */
   readonly promptsMax?: number
   /** The limit of tries for one prompt, from 1 to 10. */
   readonly attemptsMax?: number

@@ -28,7 +28,9 @@ type McpCommonOptions = Frozen<{
    * says so.
    */
   required?: boolean
+  /** How long to wait for a connection or a list, in ms. Default 10,000. */
   connectMs?: number
+  /** How long to wait for the answer of a call, in ms. Default 30,000. */
   callMs?: number
   /**
    * Where approved definitions are kept. Default: in memory, so the first definition that each process sees is the
@@ -48,17 +50,22 @@ type McpCommonOptions = Frozen<{
 /** Options of `mcpServer` for a program that is started here. */
 export type McpStdioOptions = McpCommonOptions &
   Frozen<{
+    /** The program of the server. */
     command: string
+    /** Its arguments. */
     args?: readonly string[]
     /** Added to a short list of allowed variables (PATH, HOME, LANG…). No other variables are inherited. */
     env?: Readonly<Record<string, string>>
+    /** The folder that it runs in. Default: that of the process. */
     cwd?: string
   }>
 
 /** Options of `mcpServer` for a server that is reached over HTTP. */
 export type McpHttpOptions = McpCommonOptions &
   Frozen<{
+    /** The address of the server, with `http` or `https`. */
     url: string
+    /** Headers of every request. Their values are in no message. */
     headers?: Readonly<Record<string, string>>
     /** `sse` is the old transport, for servers that have no other. Default: `http`. */
     transport?: 'http' | 'sse'

@@ -14,8 +14,9 @@ import {
   sandboxWarning,
 } from './run-confined.ts'
 import { countCheck, functionCheck, oneOf, optionsChecker } from '../../options.ts'
-import type { Output } from '../core/tool-output.ts'
+import { type Output, output } from '../core/tool-output.ts'
 import { classifyCommand } from './risk/classify-command.ts'
+import { type RunningCommand, runWatched } from './running-command.ts'
 import { findShell } from './sandbox.ts'
 import type { OutputStream } from './child-process.ts'
 import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../core/tool.ts'
@@ -42,6 +43,8 @@ export type BashOptions = ConfinedOptions & {
    * session's stream get the same lines as deltas of kind `output`, in any process.
    */
   readonly onLine?: (event: BashLine) => void
+  /** Called for each command when it starts. Whoever watches it may stop it, or send it to the background. */
+  readonly onRunning?: (running: RunningCommand) => void
 }
 
 const checkOptions = optionsChecker<BashOptions>('bashTool', {
@@ -49,6 +52,7 @@ const checkOptions = optionsChecker<BashOptions>('bashTool', {
   risk: oneOf<'strict' | 'relaxed'>({ strict: true, relaxed: true }),
   softTimeoutMs: countCheck(1),
   onLine: functionCheck,
+  onRunning: functionCheck,
 })
 
 /** A line that a command printed while it runs. It is shown, and never in the log. */
@@ -65,6 +69,8 @@ const HARD_MS = 120_000
 const COMMAND_BYTES_MAX = 100_000
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
+/** The last lines, for whoever watches. */
+const LAST_LINES_MAX = 200
 /** Secrets are searched only in the first part of this size, so nothing after it is shown while the command runs. */
 const WATCHED_CHARACTERS_MAX = 32_000_000
 
@@ -107,7 +113,12 @@ async function execute(args: BashArgs, context: ToolContext, ground: BashSetup):
   const { onLine } = ground
   const shell = findShell()
   const pieces = context.redactPieces ?? (() => ({ push: context.redact, end: () => '' }))
+  const last: string[] = []
+  let isWatched = true
   const lines = new WatchedLines(pieces, (stream, line) => {
+    last.push(line)
+    if (last.length > LAST_LINES_MAX) last.shift()
+    if (!isWatched) return
     onLine?.({ ...lineFields(context), stream, line })
     context.tell(`${line}\n`)
   })
@@ -122,9 +133,30 @@ async function execute(args: BashArgs, context: ToolContext, ground: BashSetup):
   const asked = { command: args.command, shell }
   const { max_chars: charsMax = null } = args
   const told = { asked, timeoutText: timeoutText(args, ground), charsMax }
-  const ran = await runConfined(errand, ground, context)
+  const watched = { command: args.command, lines: last, context, onRunning: ground.onRunning }
+  const begunAt = context.clock.now()
+  const ran = await runWatched(watched, ({ signal, released }) =>
+    runConfined({ ...errand, released }, ground, { ...context, signal }),
+  )
+  if (ran === null) {
+    isWatched = false
+    return backgroundResult(asked, last, context.clock.now() - begunAt)
+  }
   lines.end()
   return commandResult(ran, told, context)
+}
+
+const IN_BACKGROUND =
+  'The user sent it to the background, where it goes on. You are told when it ends; it ends with this chat at the latest. Do not start it again.'
+
+function backgroundResult(
+  asked: Readonly<Record<string, string>>,
+  lines: readonly string[],
+  durationMs: number,
+): Output {
+  const result = { ...asked, stdout: lines.join('\n'), stderr: '', exit_code: null, background: true }
+  const metadata = { exit_code: null, background: true, duration_ms: durationMs, stdout_lines: lines.length }
+  return output({ content: JSON.stringify({ ...result, message: IN_BACKGROUND }), metadata })
 }
 
 function timeoutText(args: BashArgs, { softTimeoutMs = SOFT_MS }: BashSetup): (kind: 'soft' | 'hard') => string {

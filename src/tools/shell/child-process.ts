@@ -18,6 +18,8 @@ export type ChildOrder = {
   /** Without any output for this long, the child is stopped. */
   readonly softMs: number
   readonly hardMs: number
+  /** Once it fires, the limits of time do not count. */
+  readonly released?: AbortSignal
   readonly signal: AbortSignal
   readonly limits: CaptureLimits
   /**
@@ -167,6 +169,7 @@ class ChildRun {
   /** Only the first reason counts. */
   #end(stop: ChildStop): void {
     if (this.#stop || this.#process === null) return
+    if (stop.type === 'timeout' && this.#order.released?.aborted) return
     this.#stop = stop
     this.#stoppedAt = this.#clock.now()
     // Killing its first process ends a namespace, and then bubblewrap. Before that process is ready, bubblewrap gets

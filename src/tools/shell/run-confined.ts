@@ -34,6 +34,7 @@ import type { ToolRoot } from '../core/tool-context.ts'
 import type { Approval, Tool, ToolContext } from '../core/tool.ts'
 
 export type ConfinedOptions = {
+  /** The folder that commands work in and may write. */
   readonly workspace: string
   /** Default: the result of `findSandbox`. */
   readonly sandbox?: ShellSandbox
@@ -108,6 +109,8 @@ export type ConfinedCommand = {
   readonly network: boolean
   readonly softMs: number
   readonly hardMs: number
+  /** Once it fires, the limits of time do not count. */
+  readonly released?: AbortSignal
   /** Folders that must be visible, read-only, wherever they are. */
   readonly shown?: readonly string[]
   /** Added to the allowed variables, only inside the sandbox. */
@@ -234,12 +237,21 @@ async function prepareCommand(
   context: ToolContext,
 ): Promise<PreparedCommand> {
   const { sandbox, env: source } = ground
-  const { softMs, hardMs, onChunk, argv } = errand
+  const { softMs, hardMs, onChunk, argv, released } = errand
   const workspace = realpathSync(ground.workspace)
   const env = sandboxes.allowedEnvironment(source, ground.variables)
   const limits = { previewBytesMax: PREVIEW_BYTES_MAX, wholeBytesMax: WHOLE_BYTES_MAX }
   const { signal } = context
-  const frame = { cwd: workspace, env, signal, limits, softMs, hardMs, ...(onChunk ? { onChunk } : {}) }
+  const frame = {
+    cwd: workspace,
+    env,
+    signal,
+    limits,
+    softMs,
+    hardMs,
+    ...(onChunk ? { onChunk } : {}),
+    ...(released ? { released } : {}),
+  }
   if (sandbox.type === 'none') {
     const [file = '', ...args] = argv
     return { order: { ...frame, file, args, namespaced: false }, before: null }
@@ -377,7 +389,7 @@ function stoppedText(durationMs: number): string {
   return `Stopped after ${durationMs} ms, with everything the command had started. The output is cut here. It may have taken effect in part; check before repeating it.`
 }
 
-function protectedFields({ changed, setAside, unchecked }: ProtectedChanges): Readonly<Record<string, Json>> {
+export function protectedFields({ changed, setAside, unchecked }: ProtectedChanges): Readonly<Record<string, Json>> {
   const more = [changed, setAside, unchecked].reduce((sum, list) => sum + Math.max(0, list.length - LISTED_MAX), 0)
   return {
     ...(changed.length > 0 ? { protected_changed: changed.slice(0, LISTED_MAX) } : {}),
