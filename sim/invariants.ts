@@ -569,6 +569,7 @@ function asked(w: Watched, e: EventOf<'model.started'>, fail: Fail): void {
   if (w.paused) fail('I29 a model is called while the session is paused')
   if (w.run && w.run.replies >= w.run.limits.modelRequests) fail('I9 more model requests than the limit')
   if (exhaustedIn(w) !== null) fail('I35 a model is called after a tool used up its retries')
+  if (new Set(e.shows).size < e.shows.length) fail('I10 a request shows something twice')
   for (const seq of e.shows) {
     const input = w.inputs.get(seq)
     if (input?.fate === 'shown') fail(`I10 input ${seq} is shown twice`)

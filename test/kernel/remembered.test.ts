@@ -32,6 +32,19 @@ describe('what a session remembers', () => {
     expect(log.session.wakes[1]).not.toHaveProperty('options')
   })
 
+  it('B-FOLD-9: a note that no request has shown when its run ends is shown by the next one, and once', () => {
+    const log = new Logbook()
+    log.say('go')
+    log.begin()
+    const note = log.owner({ type: 'note.added', kind: 'limit', text: 'told' })
+    log.owner({ type: 'run.settled', outcome: { type: 'interrupted' } })
+    log.say('again')
+    log.begin()
+    const decision = log.next()
+    const [started] = decision.type === 'record' ? decision.events : []
+    expect(started?.type === 'model.started' && started.shows.filter((seq) => seq === note)).toEqual([note])
+  })
+
   it('B-FOLD-5: a run that is put off inside another run is a Bug', () => {
     const log = asking()
     const retry = { message: 'away', retryAt: 9_000, waitedMs: 0 }
@@ -46,5 +59,8 @@ describe('what a session remembers', () => {
     expect(fitMessage(pinned, 0)).toBe(pinned)
     expect(fitMessage(answer, 0)).toBe(answer)
     expect(JSON.stringify(fitMessage({ role: 'user', seq: 2, parts }, 0)).length).toBeLessThan(text.length)
+    const fits = { type: 'text', text: 'x'.repeat(2_000) } as const
+    const shorter = fitMessage({ role: 'user', seq: 2, parts: [fits, ...parts] }, 4_000)
+    expect(shorter.role === 'user' && shorter.parts[0]).toBe(fits)
   })
 })
