@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { type ChaosReply, overloadedError, rateLimitError, unauthorizedError } from '../../src/testing/index.ts'
 import { fallback, type CompleteStore, type StreamEvent } from '../../src/index.ts'
+import { Fault } from '../../src/kernel/failure.ts'
+import { storeWith } from '../../sim/store-with.ts'
 import { asleep } from '../runtime/wake-stage.ts'
 import { chaosOf, eventsOf, harnessOf, hasty, hosted, ofType, stage, STORAGES, storeOf } from './hosted-stage.ts'
 
@@ -141,6 +143,31 @@ describe('an outage', () => {
     // The wait counts from the failure, which is a little before its event is written, and the clock is fast.
     expect(Math.max(...waits.slice(0, 3))).toBeLessThan(2_000)
     expect(Math.min(...waits.slice(3))).toBeGreaterThan(25_000)
+  })
+
+  it('B-OUTAGE-27: a store that is busy while a request is made is waited for, and nobody is asked before it can be read', async () => {
+    const clock = hasty(50)
+    const inner = storeOf('memory', clock)
+    let busy = 2
+    const store = storeWith(inner, {
+      blob: async (hash) => {
+        if (busy === 0) return inner.blob(hash)
+        busy -= 1
+        throw new Fault('store_busy', 'The store is busy.')
+      },
+    })
+    const chaos = await chaosOf(['A dot.'])
+    const harness = harnessOf({ model: hosted(chaos, 'messages'), store, system: { clock }, budget: { sessionUsd: 1 } })
+    const picture = Buffer.from('iVBORw0KGgo=', 'base64')
+    const result = await harness.run([{ type: 'image', media: 'image/png', data: picture }])
+    expect(result).toMatchObject({ status: 'completed', text: 'A dot.' })
+    expect(chaos.requests).toHaveLength(1)
+    const failed = ofType(await eventsOf(store, result.sessionId), 'model.failed')
+    expect(failed.map(({ retryable, message }) => [retryable, message])).toEqual([
+      [true, 'The store is busy.'],
+      [true, 'The store is busy.'],
+    ])
+    expect(await store.account(`session:${result.sessionId}`)).toMatchObject({ held: 0 })
   })
 
   it('B-ROUTE-14: a fallback to another model of the same key is asked at once while the first must wait', async () => {

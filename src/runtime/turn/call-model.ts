@@ -66,15 +66,24 @@ export class ModelCaller {
 
   async call(cache: SessionCache, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
     const agent = agentOfRun(this.#services, cache)
-    const frozen = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
-    const transcript = cache.loadedTranscript ?? (await cache.transcript())
+    assert(cache.started, 'a model call without model.started')
+    let frozen: FrozenRun
+    let transcript: Transcript
+    let readable: Request['messages'] | null = null
+    try {
+      frozen = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+      transcript = cache.loadedTranscript ?? (await cache.transcript())
+      if (transcript.hasBlobs) readable = await this.#readable(frozen, transcript)
+    } catch (error) {
+      // Nobody was asked yet: the request waits until the store can be read again.
+      const { type: _, ...failure } = outageFailure(error)
+      return { events: [{ type: 'model.failed', ...failure }] }
+    }
     const named = findNamedTool(agent, cache, transcript)
     const frame = named === undefined ? frozen : this.#frozen.withTool(frozen, named)
-    assert(cache.started, 'a model call without model.started')
     let request = buildRequest(cache.id, frame, transcript, cache.started)
     if (cache.tree !== cache.id) request = { ...request, tree: cache.tree }
-    if (transcript.hasBlobs)
-      request = { ...request, messages: await this.#readable(request.messages, frame, transcript) }
+    if (readable !== null) request = { ...request, messages: readable }
     if (agent.settings) request = { ...request, settings: agent.settings }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // After a restart the sources of tools are asked anew, before the model is: its answer is of no use without tools.
@@ -98,11 +107,8 @@ export class ModelCaller {
    * Reads the contents stored beside the log into the messages, and bounds answers from outside that would fill a
    * context.
    */
-  async #readable(
-    messages: Request['messages'],
-    { definitions }: FrozenRun,
-    transcript: Transcript,
-  ): Promise<Request['messages']> {
+  async #readable({ definitions }: FrozenRun, transcript: Transcript): Promise<Request['messages']> {
+    const { messages } = transcript
     const whole = await readBlobs(this.#services.store, messages, (message) => transcript.placeOf(message))
     if (!whole.some(isLongAnswer)) return whole
     return boundLongAnswers(whole, definitions.has(RETRIEVE))
