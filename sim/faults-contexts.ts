@@ -23,7 +23,7 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'a summary is asked for whatever failed before',
-    seed: 391,
+    seed: 427,
     file: 'src/runtime/turn/compact-context.ts',
     find: 'const isOff = fill.failures >= FAILURES_MAX && !byHand',
     replace: 'const isOff = false',
