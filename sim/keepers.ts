@@ -26,7 +26,6 @@ import '../src/sessions/compact.ts'
 import '../src/sessions/drive/removed.ts'
 
 const KEEPER = 'keeper'
-const SHARE = 0.6
 const DEPTH = 3
 const LOOK_MS = 20
 /** So long that the older part of a session can be summarised. */
@@ -34,11 +33,11 @@ const TEXT_CHARS = 3_000
 const BY = 'a keeper'
 
 /**
- * Whether this seed has keepers. Its own chance, so that the other seeds are as they were. A run that a wrong clock put off is not waited
+ * Whether this seed has keepers: each does in which they can be. A run that a wrong clock put off is not waited
  * for, hooks would hold back what is said, and a consumer could be told of a session that is gone.
  */
 export function hasKeepers(seed: number, { clocks, hooks, outage }: Cast): boolean {
-  return !clocks && hooks === null && outage === null && !hasListeners(seed) && new Chance(seed ^ 0x6ee9).yes(SHARE)
+  return !clocks && hooks === null && outage === null && !hasListeners(seed)
 }
 
 export class Keepers {
