@@ -19,7 +19,7 @@ import type { Oracle } from './oracle.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
 import { OWN } from './programs.ts'
-import { Chance } from './scheduler.ts'
+import type { Chance } from './scheduler.ts'
 // A harness loads these when they are first needed.
 import '../src/sessions/fork.ts'
 import '../src/sessions/compact.ts'
@@ -182,7 +182,7 @@ export class Keepers {
     this.tally.kept += 1
   }
 
-  /** Nobody can say anything to what is closed. */
+  /** A session that is closed takes no message. */
   async #close(session: string): Promise<void> {
     const done = await this.#desks.ask((harness) => harness.session(session).close({ by: BY }))
     if (done === null || this.#stage.over()) return
