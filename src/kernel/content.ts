@@ -22,7 +22,18 @@ export type Moment = number
 export type CallKey = string
 
 /** Large content is stored outside the log, by hash. */
-export type BlobRef = Frozen<{ type: 'blob'; hash: Hash; bytes: Whole; media: string; name?: string }>
+export type BlobRef = Frozen<{
+  /** Tells this part of a message from the others. */
+  type: 'blob'
+  /** The SHA-256 of the bytes, by which the store finds them. */
+  hash: Hash
+  /** The size of the content, in bytes. */
+  bytes: Whole
+  /** The media type of the content, such as `image/png`. */
+  media: string
+  /** The name of the file. Absent if none was given. */
+  name?: string
+}>
 
 /**
  * A piece of a message: text, the thoughts of a model, a file in the store, or a file given by its bytes, its address
@@ -48,7 +59,14 @@ export type Part =
   | Frozen<{ type: 'provider'; tool: string; opaque: Json }>
   | Source
 /** A page that a reply cites. It is for readers and is not sent back. */
-export type Source = Frozen<{ type: 'source'; url: string; title?: string }>
+export type Source = Frozen<{
+  /** Tells this part of a message from the others. */
+  type: 'source'
+  /** The address of the page. */
+  url: string
+  /** The title of the page. Absent if the provider gave none. */
+  title?: string
+}>
 
 /** How often a call may run. `once` is the default: at most once, and `unknown` after a crash while it ran. */
 export type EffectClass = 'read' | 'idempotent' | 'once'
@@ -135,17 +153,31 @@ export type Verdict = Frozen<
   | { type: 'empty'; boost?: true }
 >
 
-type UsageDetails = { cachedTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number; webSearches?: number }
+type UsageDetails = {
+  /** The part of `inputTokens` that was read from a cache. Absent for none. */
+  cachedTokens?: number
+  /** The part of `inputTokens` that was written to a cache. Absent for none. */
+  cacheWriteTokens?: number
+  /** The part of `outputTokens` that was spent on reasoning. Absent for none. */
+  reasoningTokens?: number
+  /** How many searches the provider itself made for the reply. Absent for none. */
+  webSearches?: number
+}
 /**
  * The length of the request if `inputTokens` is a sum over several rounds of the provider for one reply. Absent: equal
  * to the input.
  */
 type ContextLength = { contextTokens?: number }
-/**
- * `inputTokens` includes what was read from and written to a cache, `outputTokens` includes reasoning. `webSearches`
- * are the provider's own.
- */
-export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & UsageDetails & ContextLength>
+/** Tokens of one reply, as its provider counted them. */
+export type Usage = Frozen<
+  {
+    /** Tokens of the request, including those that were read from or written to a cache. */
+    inputTokens: number
+    /** Tokens of the reply, including those spent on reasoning. */
+    outputTokens: number
+  } & UsageDetails &
+    ContextLength
+>
 
 /** Data that a host attaches to a session or a run for its own use: tools, hooks and traces see it, models do not. */
 export type Metadata = Readonly<Record<string, Json>>
@@ -171,30 +203,55 @@ export type RunChoice = Frozen<{
  */
 export type Narrowing = Frozen<{ tools?: readonly Name[]; limits?: Readonly<Record<string, number>> }>
 
-/** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
+/** Counted by fold, enforced by next. A run has the limits that it started with to its end. Null is no limit. */
 export type Limits = Frozen<{
+  /** The most replies of the model in one run, checked before each request: 0 asks no model. Default 64. */
   modelRequests: number
+
+  /** After so many failed requests in a row the run fails, whatever is left of `outageMs`. Default null. */
   modelAttempts: number | null
+
+  /** The longest time that one request may take, in ms. Then it is dropped and made again. Default 600,000. */
   modelMs: number
+
+  /** The time that a run may work, in ms. Waiting for a person or for a provider does not count. Default 600,000. */
   activeMs: number
+
+  /** So many attempts lost with their worker, without a complete turn in between, fail the run. Default 8. */
   lossesMax: number
+
+  /** Reserved for each request where no budget says more, in millionths of a dollar: money is counted in integers. Default 0. */
   hold: number
+
+  /** The most tool calls in one run. A batch that would exceed it runs none of its calls. Default null. */
   toolCalls: number | null
+
+  /** In how many replies in a row the calls of one tool may be wrong and corrected. A tool's own `retries` replaces it. Default 5. */
   toolRetries: number
+
+  /** How often the model may correct an answer that does not fit its schema. Default 1. */
   outputRetries: number
+
+  /** How many calls may run at the same time. Default 16. */
   parallel: number
   /**
    * `tokens`: input and output together. `depth`: how deep children may nest. `emptyRetries`: retries of an empty
    * answer that was cut. Older logs have none of them.
    */
   tokens?: number | null
+
+  /** How deep children may nest below the root. Default 3. */
   depth?: number
   /**
    * `children`: how many sessions may exist below the root of the tree. `wakes`: how many wakes one run may schedule.
    * Older logs have neither.
    */
   children?: number
+
+  /** How many wakes one run may schedule. One more is not kept, and the model is told. Default 20. */
   wakes?: number
+
+  /** How often in a row an empty answer that was cut at its maximum length is asked for again. Absent: 1. */
   emptyRetries?: number
   /** How long callers wait in an outage. Then their wait ends, and the session keeps trying. Older logs have none. */
   patienceMs?: number
@@ -227,7 +284,14 @@ type LimitName = 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens
 export type Shortage = Frozen<{ limit: number; spent: number; held: number; needed: number }>
 
 /** Data for the model and for people: short, bounded, actionable. It never ends a run by itself. */
-export type Failure = Frozen<{ kind: FailureKind; message: string; recoverable?: boolean }>
+export type Failure = Frozen<{
+  /** The kind of failure, which decides how results and hooks classify it. */
+  kind: FailureKind
+  /** The sentence that the model and people read. */
+  message: string
+  /** True if the same action may succeed when it is tried again. Absent is not known. */
+  recoverable?: boolean
+}>
 /**
  * What kind of failure a call came to. `Unknown` is a call that may have taken effect before its process was lost; it
  * is never tried again by itself.

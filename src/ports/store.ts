@@ -317,26 +317,50 @@ export interface Store {
    * until it is released, or until the store is opened by a later process.
    */
   claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null>
+
+  /** Returns the lease before its end. Ignored if another worker has the session now. `trouble` is stored on the card. */
   release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void>
   /**
    * Sessions that are due and not driven: first those with input or open work, then those with wakes, the longest
    * waiting first. `agents`: only theirs; `next` may also count others.
    */
   due(limit: number, agents?: readonly string[]): Promise<DueSessions>
+
+  /** The card of the session as of its last commit. Null if there is no such session. */
   card(session: string): Promise<Card | null>
+
+  /** Cards that meet all conditions, ordered by the id of their session. */
   list(filter: CardFilter): Promise<readonly Card[]>
   /**
    * With `of`, only a blob that this session or another of its tree refers to: in a commit with it, or in a message.
    */
   blob(hash: string, of?: string): Promise<Blob | null>
+
+  /** One account of money by its id, such as `session:S`. Null if no charge has named it yet. */
   account(id: string): Promise<AccountRow | null>
+
+  /** Closes the store. Later calls are refused with `store_closed`. */
   close(): Promise<void>
+
+  /** Leases with an end, for several workers. Absent: only one process can use the store. */
   readonly workers?: Workers
+
+  /** News of commits. Absent: callers hear of commits of this process, and look for others each second. */
   readonly notifications?: Notifications
+
+  /** Stored folds of long logs. Absent: each log is folded from its beginning. */
   readonly snapshots?: Snapshots
+
+  /** An index of sessions. Absent: callers read the cards with `list`. */
   readonly search?: Search
+
+  /** Removal of sessions, and the store's health. Absent: no session can be removed, and the health is counted from the cards. */
   readonly upkeep?: Upkeep
+
+  /** Addresses for the live text of other processes. Absent: live text stays in the process that drives the session. */
   readonly deltas?: Deltas
+
+  /** Whether the store was moved to another one. Absent: it cannot be moved. */
   readonly moving?: Moving
 }
 

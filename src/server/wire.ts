@@ -181,39 +181,82 @@ export type StateAnswer = Frozen<{ seq: number; head: number; session: Session; 
 export type ResultAnswer = Frozen<{ open: boolean; result: WireResult | null }>
 /** How the last run of a session ended, or what it waits for. */
 export type WireResult = Frozen<{
+  /** The session of the run. */
   sessionId: string
+
+  /** How the run ended, or why it has not: a person is asked, or it sleeps until a wake or a provider. */
   status: 'completed' | 'requires_action' | 'sleeping' | 'interrupted' | 'limit' | 'halted' | 'failed'
+
+  /** The status in more detail, such as `end_turn`, `max_tokens`, `approval_required` or the reason of a failure. */
   stopReason: string
+
+  /** The answer, or the last text of a run without one. For a halted run the cause of the halt. */
   text: string
+
+  /** The answer of a completed run as data: by its schema, or the text. Absent for most other ends. */
   output?: Json
   /** The answer came from the response cache. */
   cached?: true
+
+  /** Why the run was halted, interrupted or paused, or why a provider does not answer. Absent if nobody said. */
   reason?: string
+
+  /** For a sleeping run: when it goes on, in ms since 1970. Null if no time is known. */
   until?: number | null
   /** For a run that ended at a limit: which limit and, for `usd`, whose account was short and by how much. */
   limit?: Extract<Outcome, { type: 'limit' }>['limit']
+
+  /** For the limit `usd`: the account that cannot pay for the next call. */
   account?: WireAccount['account']
+
+  /** For the limit `usd`: the amounts of that account, in millionths of a dollar. */
   short?: Shortage
   /** For a halted run: the model's last text. */
   said?: string
+
+  /** For a failed run: what the log has about the failure, and the same classified for people. */
   failure?: Failure & { classified: WireFailure | null }
   /** The tool that ended the run early. */
   endedBy?: string
   /** Includes children that its calls started. `own` excludes them. */
   usage: WireSpending
+
+  /** The cost of the run without those children, in dollars. */
   costUsd: number
+
+  /** The cost of the run with those children, in dollars. */
   treeCostUsd: number
   /** `treeCostUsd` in millionths of a dollar. */
   cost: number
+
+  /** Usage and cost of the run without those children. The cost is in millionths of a dollar. */
   own: { usage: WireSpending; cost: number }
+
+  /** How many tokens of the model's window were in use at the end. Null: no reply of the run was counted. */
   context: { tokens: number; window: number | null } | null
+
+  /** Ends of a run that must not be taken for one another: it was paused, met a limit, was halted, gave an empty answer, or was imported. */
   flags: { paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }
+
+  /** The calls of the run in their order, with their results. */
   calls: readonly WireCall[]
+
+  /** The calls that wait for people, in the session and in the children that its calls started. */
   pending: readonly WirePending[]
+
+  /** Sentences about tools that were missing, such as those of a server that could not be reached. */
   warnings: readonly string[]
+
+  /** The host's metadata of the run, over that of its session. */
   metadata: Metadata
+
+  /** The messages that the run added to the conversation. */
   messages: readonly Message[]
+
+  /** The pages that the replies cite and that the run's own searches found, each address once. */
   sources: readonly Source[]
+
+  /** Pictures and files that the model made. Their bytes are read by their hashes. */
   files: readonly BlobRef[]
 }>
 type WireSpending = {
@@ -525,16 +568,37 @@ export type WireSettings = Frozen<{
 }>
 /** A message for a session, and what holds for the run that reads it. */
 export type MessageBody = Frozen<{
+  /** The message: a text, parts, or an object that is sent as JSON. */
   input: WireInput
+
+  /** When it is read while a run is open: at its next request (`next`, the default), in a run of its own, at once, or refused. */
   when?: 'next' | 'after' | 'now' | 'idle'
+
+  /** Pins the message as a rule: every later request has it word for word, also after a compaction. Default false. */
   pin?: boolean
+
+  /** The model of the run that the message opens: one of those that the server names. */
   model?: string
+
+  /** Replaces the agent's own instructions in that run. Those of its tools stay. */
   instructions?: string
+
+  /** Limits of that run, over those of its agent. Null is no limit. */
   limits?: Readonly<Record<string, number | null>>
+
+  /** Allows that run only these of the agent's tools. */
   tools?: readonly string[]
+
+  /** Settings of the model in that run, over its own. */
   settings?: WireSettings
+
+  /** Data for tools, hooks and traces of that run. The model does not see it. */
   metadata?: Metadata
+
+  /** How long callers wait for that run while its provider is unavailable, in ms. Default: the limit `patienceMs`. */
   patienceMs?: number
+
+  /** The message is read at this time and not before, in ms since 1970. Absent: now. */
   at?: number
 }>
 /** One of several commands that are taken together, or not at all. */
@@ -600,9 +664,6 @@ export type WhatIfBody = Frozen<{
 export type UndoBody = Frozen<{ run?: number }>
 /** Either a text, or the seq of a message that was sent. */
 export type PinBody = Frozen<{ text?: string; seq?: number }>
-/**
- * `expiresMs`: how long the token is valid. `inherit`: it takes over the sessions of a dropped token of the same name.
- */
 /** `add` has the job; the others name the session of one. */
 export type CronBody = Frozen<{
   action: 'add' | 'on' | 'off' | 'run' | 'remove'

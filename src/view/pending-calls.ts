@@ -10,7 +10,12 @@ import { usdOf } from './usd.ts'
 import { idsDownTo, childId } from './ids.ts'
 
 /** A call as programs see it: its tool, and its admitted arguments. */
-export type AnyCall = { readonly tool: string; readonly args: Json }
+export type AnyCall = {
+  /** The tool's name. */
+  readonly tool: string
+  /** The arguments as they were admitted: the call runs with these unless a person edits them. */
+  readonly args: Json
+}
 
 /**
  * A call that waits for a person or a program, discriminated by `tool` where the types of the harness's tools are
