@@ -22,7 +22,6 @@ export type FaultCode =
 export class Fault extends Error {
   /** What went wrong, for programs to switch on. `url` leads to its cause and remedy. */
   readonly code: FaultCode
-
   /** More about the cause for developers, such as the error of the system. Empty if there is no more. */
   readonly detail: string
   constructor(code: FaultCode, message: string, detail = '') {

@@ -19,7 +19,6 @@ export type PendingCall = Pending &
   Frozen<{
     /** The agent of the waiting session. Empty if its card is gone. */
     agent: string
-
     /** The labels of the waiting session. */
     labels: Labels
     /** The changes that the call would make in its session's folder, as the command line shows them. */
