@@ -6,12 +6,17 @@ import type { Event, EventOf } from '../../kernel/event.ts'
 import type { Card } from '../../ports/store.ts'
 import { titleFromText } from '../../view/title.ts'
 
-/** `words` are the first words of the first message. They are the title unless the host set one. */
+/** What a card has from the log itself. */
 export type LogFacts = Frozen<{
+  /** The time of the first event, in ms since 1970. */
   created: number
+  /** Input and output tokens of all model calls so far. */
   tokens: number
+  /** The title that the host set, or else `words`. Null before both. */
   title: string | null
+  /** The owner that the host named. Null if it named none. */
   owner: string | null
+  /** The first words of the first message. Null before it. */
   words: string | null
 }>
 
