@@ -107,7 +107,7 @@ async function searchTexts(sql: Sql, words: readonly string[]): Promise<readonly
 
 /** All conditions on a session. Texts are short, so each word is searched in them. */
 function conditionsOf(query: CardQuery, words: readonly string[], values: PostgresValue[]): readonly string[] {
-  const { parent, folder, owner, agent, status, where = {} } = query
+  const { parent, children, folder, owner, agent, status, where = {} } = query
   const ofLanes = agent === LANE_AGENTS
   const named = ofLanes ? undefined : agent
   const columns = Object.entries({ parent, folder, owner, agent: named, status }).flatMap(([name, value]) =>
@@ -122,7 +122,7 @@ function conditionsOf(query: CardQuery, words: readonly string[], values: Postgr
   if (words.length > 0)
     columns.push(`not exists (select 1 from ~finds f, unnest($${values.push(words)}::text[]) w(word)
       where f.n = s.n and strpos(f.text, w.word) = 0)`)
-  return [parent === undefined ? 's.root = s.id' : 'true', ...columns]
+  return [parent === undefined && !children ? 's.root = s.id' : 'true', ...columns]
 }
 
 /**

@@ -121,14 +121,14 @@ function textParts(words: readonly string[]): readonly SqlPart[] {
 
 /** All conditions on a session. */
 function conditionsOf(query: CardQuery, words: readonly string[]): readonly SqlPart[] {
-  const { parent, folder, owner, agent, status, where = {} } = query
+  const { parent, children, folder, owner, agent, status, where = {} } = query
   const is = (column: string, value: string | undefined): readonly SqlPart[] =>
     value === undefined ? [] : [{ sql: `s.${column} = ?`, values: [value] }]
   const labels = Object.entries(where).map((label) => ({
     sql: 'EXISTS (SELECT 1 FROM labels l WHERE l.name = ? AND l.value = ? AND l.session = s.n)',
     values: label,
   }))
-  const root = parent === undefined ? [{ sql: 's.root = s.id', values: [] }] : is('parent', parent)
+  const root = parent === undefined && !children ? [{ sql: 's.root = s.id', values: [] }] : is('parent', parent)
   const ofLanes = agent === LANE_AGENTS
   const not = ofLanes ? '' : 'NOT '
   const lanes =
