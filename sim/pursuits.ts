@@ -1,19 +1,25 @@
 // What sessions pursue in rounds, with the real steps and graders, while workers die. One of them is stopped at a moment
-// of its own. Only in some seeds.
+// of its own. A step that is a dead letter, since so many processes ended during it, is tried again. Only in some seeds.
+import type { BlobRef } from '../src/kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../src/kernel/event.ts'
 import { EMPTY } from '../src/kernel/session.ts'
 import { outcomeAgents } from '../src/outcomes/outcome-agents.ts'
 import { firstRoundText } from '../src/outcomes/round-texts.ts'
 import { roundMessage } from '../src/outcomes/take-step.ts'
 import type { Model, Request } from '../src/ports/model.ts'
-import type { CompleteStore } from '../src/ports/store.ts'
+import type { CompleteStore, Write } from '../src/ports/store.ts'
+import { foldQueue } from '../src/queues/item-queue.ts'
 import { ownerWrite } from '../src/runtime/commit/owner-write.ts'
 import type { Agent } from '../src/runtime/state/agent.ts'
 import { buildAgents, DEFAULT_AGENT } from '../src/sessions/agent.ts'
 import { pursuedLabel, readPursuit } from '../src/sessions/look/read-pursuit.ts'
 import { readVerdict } from '../src/sessions/round-verdict.ts'
-import { graderAgent, graderId, PURSUIT, readGraderId } from '../src/view/pursuits.ts'
+import { laneAgent } from '../src/view/lanes.ts'
+import type { LetterDecision } from '../src/view/letter-decision.ts'
+import { graderAgent, graderId, OUTCOMES, PURSUIT, readGraderId } from '../src/view/pursuits.ts'
+import { readTranscript } from '../src/view/session-history.ts'
 import { textOf } from '../src/view/shown-text.ts'
+import { isObject, parseJson } from '../src/view/untrusted-json.ts'
 import type { Cast } from './cast.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
@@ -36,7 +42,7 @@ type Begun = { readonly session: string; readonly fingerprint: string; readonly 
 
 export class Pursuits {
   readonly violations: string[] = []
-  readonly tally = { rounds: 0, gradings: 0, stopped: 0 }
+  readonly tally = { rounds: 0, gradings: 0, stopped: 0, retried: 0 }
   busy = 0
   readonly #stage: Stage
   readonly #chance: Chance
@@ -105,6 +111,35 @@ export class Pursuits {
     this.busy -= 1
   }
 
+  /** An operator, who looks at the dead letters of a lane of outcomes soon after one of its steps was given up. */
+  look(writes: readonly Write[]): void {
+    for (const { session, events } of writes) {
+      if (this.#stage.invariants.sessions().get(session)?.fold.agent !== laneAgent(OUTCOMES)) continue
+      const given = events.some((event) => event.type === 'agent.tool_result' && isDead(event.content))
+      if (given) void this.#retry(session)
+    }
+  }
+
+  async #retry(lane: string): Promise<void> {
+    const { actor, store, invariants, say } = this.#stage
+    this.busy += 1
+    for (let open = true; open; ) {
+      await actor.sleep(this.#chance.between(20, 200))
+      const seq = invariants.sessions().get(lane)?.fold.seq ?? 0
+      const { transcript } = await readTranscript(store, { id: lane, upTo: seq })
+      const dead = [...foldQueue(transcript.messages).dead.values()]
+      open = dead.length > 0
+      for (const { key, deaths } of dead) {
+        this.tally.retried += 1
+        const decision: LetterDecision = { letter: key, deaths, decision: 'retry', by: 'operator' }
+        const id = `letter:${deaths}:${key}`
+        const parts = [{ type: 'text', text: JSON.stringify(decision) } as const]
+        await say(lane, { type: 'user.message', id, parts, when: 'next' })
+      }
+    }
+    this.busy -= 1
+  }
+
   /** At rest: each has ended, its rounds follow each other, each was graded once, and none began after a stop. */
   async audit(store: CompleteStore): Promise<readonly string[]> {
     const wrong: string[] = []
@@ -136,6 +171,12 @@ export class Pursuits {
     }
     return wrong
   }
+}
+
+/** Whether this is the result of a try after which its item was given up. */
+function isDead(content: string | BlobRef): boolean {
+  const result = typeof content === 'string' ? parseJson(content) : null
+  return isObject(result) && result['type'] === 'dead'
 }
 
 function lastText({ messages }: Request): string {

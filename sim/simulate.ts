@@ -411,6 +411,7 @@ class Simulation {
         watched.set(session, unwatch)
       }
       this.#jobs?.look(writes)
+      this.#pursuits?.look(writes)
       if (this.#cast.secret) this.#errors.push(...leaksInWrites(writes))
       // The store in memory tells its listeners before it returns, the others before they answer.
       const receipts = store.commit(writes)

@@ -43,7 +43,7 @@ export type BashOptions = ConfinedOptions & {
    * session's stream get the same lines as deltas of kind `output`, in any process.
    */
   readonly onLine?: (event: BashLine) => void
-  /** Called for each command when it starts. Whoever watches it may stop it, or send it to the background. */
+  /** Called for each command when it starts. The caller may stop it, or send it to the background. */
   readonly onRunning?: (running: RunningCommand) => void
 }
 
