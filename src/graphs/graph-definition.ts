@@ -33,7 +33,7 @@ export type Graph = {
   readonly nodes: ReadonlyMap<string, PlannerNode>
   /** Its edges, in the order of the definition. */
   readonly edges: readonly Edge[]
-  /** Limits of its runs, over those of the harness. */
+  /** Limits of its runs, over the defaults of graphs. */
   readonly limits: Partial<Limits>
   /** How often one node may run between two messages. Null for no limit. */
   readonly visitsMax: number | null

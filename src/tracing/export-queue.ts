@@ -17,7 +17,7 @@ export type DropReport = Frozen<{
   dropped: number
   /** Runs that could not be read or sent. */
   failed: number
-  /** Why the last one was lost. May be empty in the report at the end. */
+  /** Why the last one was lost. */
   message: string
 }>
 

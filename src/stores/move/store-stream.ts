@@ -43,7 +43,7 @@ export type FilledStore = {
   readonly digest: string
   /** How many rows of each kind it has. */
   readonly counts: RowDigest['counts']
-  /** How many bytes the rows had. */
+  /** The size of its events and blobs, in bytes. */
   readonly bytes: number
 }
 
