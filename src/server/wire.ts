@@ -714,7 +714,7 @@ export type TriggerSourceRow = Frozen<{
   escalated: number
   /** Of these: a cap of the source holds them back. */
   deferred: number
-  /** Deliveries that came to no end, older ones included. */
+  /** Deliveries that came to no end, older ones included: at most 50 are counted. */
   dead: number
 }>
 /** The sources of events, and the last events of each. */
@@ -731,7 +731,7 @@ export type TriggersAnswer = Frozen<{
 export type LetterRow = Frozen<{
   /** The session that keeps the consumer's deliveries. */
   lane: string
-  /** The call of that session that failed. */
+  /** Names the delivery in that lane, in every try. */
   key: string
   /** The name of the consumer. */
   consumer: string
@@ -852,7 +852,7 @@ export type WireSettings = Frozen<{
 export type MessageBody = Frozen<{
   /** The message: a text, parts, or an object that is sent as JSON. */
   input: WireInput
-  /** When it is read while a run is open: at its next request (`next`, the default), in a run of its own, at once, or refused. */
+  /** While a run is open: read at its next request (`next`, the default), in a later run (`after`), at once (`now`), or refused (`idle`). */
   when?: 'next' | 'after' | 'now' | 'idle'
   /** Pins the message as a rule: every later request has it word for word, also after a compaction. Default false. */
   pin?: boolean
