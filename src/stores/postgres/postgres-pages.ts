@@ -4,7 +4,7 @@
 import type { Card, CardOutcome, CardPage, CardPlace, CardQuery } from '../../ports/store.ts'
 import { foldCase, searchWords } from '../plan/log-facts.ts'
 import { firstPlace } from '../plan/card-query.ts'
-import { LANE_AGENTS } from '../../view/lanes.ts'
+import { isLaneAgent, LANE_AGENTS, LANE_IDS } from '../../view/lanes.ts'
 import { hasLabelsSql, queryCards } from './database-queries.ts'
 import { hourOf } from './postgres-rows.ts'
 import type { Sql, PostgresValue } from './sql.ts'
@@ -70,7 +70,7 @@ async function findFew(sql: Sql, query: CardQuery, words: readonly string[]): Pr
 type SeedQuery = readonly [name: string, text: string, values: readonly PostgresValue[]]
 
 /** The filters that an index can look up, the likely rarest first. */
-function seedQueries({ parent, folder, owner, status, where = {} }: CardQuery): readonly SeedQuery[] {
+function seedQueries({ parent, folder, owner, agent, status, where = {} }: CardQuery): readonly SeedQuery[] {
   const columns = Object.entries({ parent, owner, folder, status }).filter(([, value]) => value !== undefined)
   const labels = Object.entries(where).map(
     (label): SeedQuery => [
@@ -79,7 +79,9 @@ function seedQueries({ parent, folder, owner, status, where = {} }: CardQuery): 
       label,
     ],
   )
+  const lanes = 'select n::float8 as n from ~sessions where id > $1 and id < $2 limit $3'
   return [
+    ...(agent !== undefined && isLaneAgent(agent) ? [['lanes', lanes, LANE_IDS] as const] : []),
     ...columns.map(
       ([name, value = null]): SeedQuery => [
         name,
