@@ -811,7 +811,7 @@ export type OpenBody = Frozen<{
   labels?: Labels
   /** Data for tools, hooks and traces. The model does not see it. */
   metadata?: Metadata
-  /** The model of the run of the first message: one of those that the server names. */
+  /** The model of the run of the first message: one of those that the server names. Refused without an `input`. */
   model?: string
   /** An id of your own: the same body again gives the same session. Not together with an Idempotency-Key. */
   id?: string

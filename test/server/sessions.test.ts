@@ -320,6 +320,19 @@ describe('sessions over HTTP', () => {
     expect((await pursue({ description: '', rubric })).status).toBe(400)
   })
 
+  it('B-SERVE-106: a model without a message is refused, since it is chosen for the run of a message, and no session is opened', async () => {
+    const { one } = await stage(() => 'Done.', { models: { named: { other: scripted(['Other.']) } } })
+    const wanted = { model: 'other', messages: [{ role: 'user', content: 'Hi.' }] }
+    for (const body of [{ model: 'other' }, wanted]) {
+      const refused = await one.ask('POST', '/v1/sessions', { body })
+      expect([refused.status, messageOf(refused)]).toEqual([
+        400,
+        'A model is chosen for the run of a message. Give an input with it, or name the model with the message.',
+      ])
+    }
+    expect((await one.json<SessionPage>('GET', '/v1/sessions')).sessions).toEqual([])
+  })
+
   it('B-SERVE-19: a file of a session is downloaded and never shown, and only through a session that refers to it', async () => {
     const { one } = await stage(['Done.', 'Done.'])
     const page = Buffer.from('<script>alert(1)</script>').toString('base64')
