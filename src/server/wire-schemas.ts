@@ -204,6 +204,7 @@ export const QUERIES = {
   usage: closedObject({ days: { ...wholeSchema, minimum: 1, maximum: 366 } }),
   export: closedObject({ format: oneOfWords('jsonl', 'json') }),
   limit: closedObject({ limit }),
+  pending: closedObject({ cursor: textSchema, limit }),
   cron: closedObject({ cursor: filled, limit }),
   triggers: closedObject({
     source: filled,

@@ -502,10 +502,10 @@ export type RemovedAnswer = Frozen<{
 
 /** The calls that wait for people. */
 export type PendingAnswer = Frozen<{
-  /** Up to `limit` calls, in the order of the times at which they were asked. */
+  /** Up to `limit` calls and the rest of the last session, in the order of the times at which they were asked. */
   pending: readonly WirePending[]
-  /** How many waiting calls were found for this page. If they are more than `pending` has, more of them wait. */
-  total: number
+  /** The `cursor` of the next page, which begins after this session. Null: no further calls wait. */
+  next: string | null
   /** The cards of the root sessions of the listed calls. */
   sessions: readonly WireCard[]
   /** The server's time, in ms since 1970. */
