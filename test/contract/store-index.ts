@@ -77,6 +77,15 @@ export function describeIndexes(make: MakeFixture): void {
       expect((await store.list({ limit: 1, status: 'running' }))[0]).toMatchObject({ seq: 2, root: 'b' })
     })
 
+    it('B-PAGELIST-18: ids are listed in the order of their characters, the last of them at the ends of the planes', async () => {
+      const { store } = await make()
+      const ids = ['z', 'z\u00e9', 'z\ud7ff', 'z\ue000', 'z\uffee', 'z\u{10000}', 'z\u{1f600}']
+      for (const id of ids.toReversed()) await create(store, id)
+      const listed = await store.list({ limit: 99 })
+      expect(listed.map(({ session }) => session)).toEqual(ids)
+      expect((await store.list({ limit: 99, after: 'z\ue000' })).map(({ session }) => session)).toEqual(ids.slice(4))
+    })
+
     it('B-STORE-150: with the order `newest` a page goes by the last event of roots, newest first, and filters by status', async () => {
       const { store, clock } = await make()
       for (const id of ['b', 'c', 'a', 'child']) {
