@@ -119,7 +119,10 @@ export class BoardHandle {
     await this.#end('fail', by, claim)
   }
 
-  /** Gives the card back. This counts as a try, as `fail` does. */
+  /**
+   * Gives the card back. Like `fail`, it counts as a try, so that a card that nobody does comes to a person in the
+   * end.
+   */
   async release(by: string, claim: HeldClaim & WithKey): Promise<void> {
     await this.#end('release', by, claim)
   }

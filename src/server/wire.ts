@@ -502,10 +502,10 @@ export type RemovedAnswer = Frozen<{
 
 /** The calls that wait for people. */
 export type PendingAnswer = Frozen<{
-  /** Up to `limit` calls, in the order of the times at which they were asked. */
+  /** Up to `limit` calls and the rest of the last session, in the order of the times at which they were asked. */
   pending: readonly WirePending[]
-  /** How many waiting calls were found for this page. If they are more than `pending` has, more of them wait. */
-  total: number
+  /** The `cursor` of the next page, which begins after this session. Null: no further calls wait. */
+  next: string | null
   /** The cards of the root sessions of the listed calls. */
   sessions: readonly WireCard[]
   /** The server's time, in ms since 1970. */
@@ -811,7 +811,7 @@ export type OpenBody = Frozen<{
   labels?: Labels
   /** Data for tools, hooks and traces. The model does not see it. */
   metadata?: Metadata
-  /** The model of the run of the first message: one of those that the server names. */
+  /** The model of the run of the first message: one of those that the server names. Refused without an `input`. */
   model?: string
   /** An id of your own: the same body again gives the same session. Not together with an Idempotency-Key. */
   id?: string

@@ -230,16 +230,18 @@ function parseOutcomes(text: string): readonly CardOutcome[] {
   throw new HttpRefusal(400, 'invalid_input', `An outcome is one of ${known}. Several are separated by commas.`)
 }
 
+/** A page of calls by session id. The calls of one session are never split. */
 export async function handlePending({ host, principal, query }: ApiRequest): Promise<ApiAnswer> {
-  const { limit = 200 } = query as { readonly limit?: number }
+  const { limit = 200, cursor: after = '' } = query as { readonly limit?: number; readonly cursor?: string }
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
-  const all = await host.harness.pending({ ...own, limit: Math.max(limit, 1) })
-  const shown = await addPendingContext(host.store, all.slice(0, limit))
-  const roots = new Set(shown.map(({ sessionId, path }) => path[0] ?? sessionId))
-  const cards = await Promise.all([...roots].map((id) => host.store.card(id)))
-  const found = cards.filter((card) => card !== null)
-  const sessions = await Promise.all(found.map((card) => addTreeCost({ host }, card)))
-  return { json: { pending: shown, total: all.length, sessions, now: host.store.now() } satisfies PendingAnswer }
+  const page = await host.harness.pending({ ...own, after, limit })
+  const last = page.length < limit ? undefined : page.at(-1)?.sessionId
+  const isLast = last === undefined || (await host.harness.pending({ ...own, after: last, limit: 1 })).length === 0
+  const pending = await addPendingContext(host.store, page)
+  const roots = new Set(pending.map(({ sessionId, path }) => path[0] ?? sessionId))
+  const cards = (await Promise.all([...roots].map((id) => host.store.card(id)))).filter((card) => card !== null)
+  const sessions = await Promise.all(cards.map((card) => addTreeCost({ host }, card)))
+  return { json: { pending, next: isLast ? null : last, sessions, now: host.store.now() } satisfies PendingAnswer }
 }
 
 /** Sessions that wait for their due time, the earliest first. */
