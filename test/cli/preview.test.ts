@@ -166,7 +166,9 @@ describe('the words of a line that changed', () => {
       fc.property(words, words, words, words, fc.integer({ min: 20, max: 120 }), (head, a, b, tail, columns) => {
         const shown = marked(`${head}${a}${tail}`, `${head}${b}${tail}`, columns)
         const coloured = marked(`${head}${a}${tail}`, `${head}${b}${tail}`, columns, true)
-        expect(coloured.map((row) => stripVTControlCharacters(row))).toEqual(shown.map((row) => row.replace(/[[\]]/g, '')))
+        expect(coloured.map((row) => stripVTControlCharacters(row))).toEqual(
+          shown.map((row) => row.replace(/[[\]]/g, '')),
+        )
         for (const row of shown) expect(widthOf(row)).toBeLessThanOrEqual(columns)
       }),
       { numRuns: runs(300) },

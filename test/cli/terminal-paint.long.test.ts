@@ -101,7 +101,10 @@ describe.skipIf(noTmux)('a chat in a terminal that becomes narrower', { timeout:
 
 describe.skipIf(noTmux)('a chat in a terminal whose size changes', { timeout: 180_000 }, () => {
   it('B-CLI-315: thirty times while an answer streams, no row of the live part stays above, and each line is there once', async () => {
-    const lines = Array.from({ length: 420 }, (_, i) => `- entry ${i} of a list that is wrapped at some widths, as it is long`)
+    const lines = Array.from(
+      { length: 420 },
+      (_, i) => `- entry ${i} of a list that is wrapped at some widths, as it is long`,
+    )
     await scriptedBy([{ text: lines.join('\n'), deltas: 840, chaos: { dripMs: 9, splitBytes: 120 } }])
     const seen = await chat(100, 40)
     seen.enter('List.')

@@ -44,13 +44,27 @@ const fix = call('edit', {
 const failing = 'for i in $(seq 1 28); do echo "not ok $i - 日本語 sums"; done; exit 3'
 const serving = 'echo "listening on port 3000"; seq -f "request %g" 9; until [ -e go ]; do sleep 0.1; done'
 
+const CHILD = 'You are the child.'
+/** Each brings something new. */
+const READS = [
+  use('list', { path: '.' }),
+  use('list', { path: 'src' }),
+  use('read', { path: 'src/sum.js' }),
+  use('read', { path: 'docs/日本語.md' }),
+  use('search', { pattern: 'total' }),
+  use('search', { pattern: 'export' }),
+]
+
 /** What is answered after each of these words of a person, request by request. */
 const replies = (): ReadonlyMap<string, ChaosReply[]> =>
   new Map<string, ChaosReply[]>([
-    ['You are the child.', [{ text: 'I look around, and I think of', deltas: 9, chaos: { stallAfterBytes: 900 } }]],
-    ['Have it read.', [use('spawn_subagent', { prompt: 'You are the child.' }), 'It reads.']],
-    ['Which colour?', [use('ask_user', { question: 'Which colour has the **door**?', choices: ['red', 'green'] }), 'Green.']],
-    ['List all.', Array.from({ length: 9 }, () => use('list', { path: '.' }))],
+    [CHILD, [{ text: 'I look around, and I think of', deltas: 9, chaos: { stallAfterBytes: 900 } }]],
+    ['Have it read.', [use('spawn_subagent', { prompt: CHILD }), 'It reads.']],
+    [
+      'Which colour?',
+      [use('ask_user', { question: 'Which colour has the **door**?', choices: ['red', 'green'] }), 'Green.'],
+    ],
+    ['List all.', [...READS]],
     ['Serve it.', [use('bash', { command: serving }), 'It serves on port 3000.']],
     ['Explain it.', [stalled]],
     [
@@ -87,13 +101,19 @@ const SCENES: readonly Scene[] = [
   { name: 'commands', act: (seen) => seen.type('/'), there: /❯ \/help/, after: cleared },
   {
     name: 'wide-input',
-    act: (seen) => seen.type('これは長い入力で、折り返されるまで続きます。👍🏽👩‍👩‍👧 é und weiter bis zum Ende der Zeile'),
+    act: (seen) =>
+      seen.type('これは長い入力で、折り返されるまで続きます。👍🏽👩‍👩‍👧 é und weiter bis zum Ende der Zeile'),
     there: /Zeile$/,
     after: cleared,
     isKept: true,
   },
   { name: 'models', act: (seen) => seen.enter('/model'), there: /❯ fake:m[\s\S]*Esc leaves$/, after: left },
-  { name: 'question', act: (seen) => seen.enter('Fix the sum, and run the tests.'), there: /Allow it\?[^›]*›$/, isKept: true },
+  {
+    name: 'question',
+    act: (seen) => seen.enter('Fix the sum, and run the tests.'),
+    there: /Allow it\?[^›]*›$/,
+    isKept: true,
+  },
   {
     name: 'always',
     act: async (seen) => {
@@ -117,13 +137,18 @@ const SCENES: readonly Scene[] = [
     isKept: true,
   },
   { name: 'all', act: (seen) => seen.keys('C-o'), there: /Esc leaves$/, after: left, isKept: true },
-  { name: 'rewind', act: (seen) => seen.keys('Escape', 'Escape'), there: /Go back to before ›[\s\S]*❯ [^\n]*/, after: left },
+  {
+    name: 'rewind',
+    act: (seen) => seen.keys('Escape', 'Escape'),
+    there: /Go back to before ›[\s\S]*❯ [^\n]*/,
+    after: left,
+  },
   { name: 'shell', act: (seen) => seen.enter('!ls -a src; cat nothing'), there: /✗ exit 1[\s\S]*\n›$/ },
   { name: 'answering', act: (seen) => seen.enter('Explain it.'), there: /│ src\/sum\.js[\s\S]*Esc stops\n›$/ },
   {
     name: 'queued',
     act: (seen) => seen.enter('and then the docs'),
-    there: /queued: and then the docs[\s\S]*\n›$/,
+    there: /queued: and then the docs \(↑ takes it back\)[\s\S]*\n›$/,
     after: async (seen) => {
       seen.keys('Up')
       await seen.until(/› and then the docs$/)
@@ -168,7 +193,11 @@ const SCENES: readonly Scene[] = [
       await seen.until(/It stays here[\s\S]*\n›$/)
     },
   },
-  { name: 'child', act: (seen) => seen.enter('Have it read.'), there: /It reads\.[\s\S]*subagent · thinking[\s\S]*1 agent works[^\n]*\n›$/ },
+  {
+    name: 'child',
+    act: (seen) => seen.enter('Have it read.'),
+    there: /It reads\.[\s\S]*subagent · thinking[\s\S]*1 agent works[^\n]*\n›$/,
+  },
   {
     name: 'resume',
     act: async (seen) => {
@@ -197,7 +226,12 @@ function record(seen: Screen, name: string, columns: number): void {
   writeFileSync(join(folder, `${name}-${columns}.txt`), seen.shown(true))
 }
 
-async function playScenes(columns: number, rows: number, looked: (name: string, seen: Screen, isKept: boolean) => void, env = {}) {
+async function playScenes(
+  columns: number,
+  rows: number,
+  looked: (name: string, seen: Screen, isKept: boolean) => void,
+  env = {},
+) {
   stage.write('work/src/sum.js', SOURCE)
   stage.write('work/docs/日本語.md', '日本語\n')
   execFileSync('git', ['init', '-q', '-b', 'main'], { cwd: stage.folder })
@@ -205,7 +239,10 @@ async function playScenes(columns: number, rows: number, looked: (name: string, 
   await scriptedBy(
     (request) => {
       const body = JSON.stringify(request.body)
-      const [said] = [...script.keys()].toSorted((a, b) => body.lastIndexOf(b) - body.lastIndexOf(a))
+      // The parent has the words of its child, too.
+      const isChild = body.includes(CHILD) && !body.includes('Have it read.')
+      const words = [...script.keys()].filter((each) => (each === CHILD) === isChild)
+      const [said] = words.toSorted((a, b) => body.lastIndexOf(b) - body.lastIndexOf(a))
       return script.get(said ?? '')?.shift() ?? 'Nothing.'
     },
     { bash: { risk: 'relaxed' }, limits: { modelRequests: 6 } },

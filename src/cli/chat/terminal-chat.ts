@@ -99,6 +99,7 @@ export class Chat implements ChatControl {
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
     this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
+    this.view.isTakeable = (seq) => this.#takeable.at(-1) === seq
     this.view.status = () => statusParts(this.#status())
     if (!options.server) this.view.callKey = 'Ctrl-B background'
     options.background.onEnd = (command, end) => this.#commandEnded(command, end)
@@ -137,6 +138,8 @@ export class Chat implements ChatControl {
       return await this.#talk(card)
     } finally {
       clearInterval(looking)
+      // The next session has agents of its own.
+      this.options.terminal.out.show(null)
     }
   }
 
@@ -367,7 +370,9 @@ export class Chat implements ChatControl {
     this.#warned = false
     if (text.trim() === '') return
     this.options.remember(text)
-    if (!this.options.terminal.echoes) this.view.echo(text)
+    // A message to a run of another process is queued, and shown once it is read.
+    const isQueued = this.#follows && !/^[/!]/.test(text)
+    if (!this.options.terminal.echoes && !isQueued) this.view.echo(text)
     if (text.startsWith('/')) return runSlashCommand(this, text, this.#works)
     if (text.startsWith('!')) return this.#runCommand(text.slice(1).trim())
     return this.say(text)
