@@ -213,7 +213,7 @@ async function recordMore(): Promise<void> {
     send('Enter')
     await lookUntil(/npm run lint[^]*Allow it\?.*›$/)
     send('y', 'Enter')
-    await lookUntil(/with tabs\.[^]*tokens[^]*\n›$/)
+    await lookUntil(/with tabs\.[^]*1 call · [^]*\n›$/)
     keep('chat-failed', 'A command that failed: its exit code, its last lines, and the key for all of them')
     send('Escape', 'Escape')
     await lookUntil(/Go back to before ›[^]*❯/)
@@ -231,7 +231,13 @@ async function recordMore(): Promise<void> {
   await chaos.close()
 }
 
-const READS = ['a list', 'the rules', 'the shop'].map((pattern) => ({ calls: [{ tool: 'search', args: { pattern } }] }))
+const READS = [
+  { tool: 'list', args: { path: '.' } },
+  { tool: 'read', args: { path: 'src/sum.ts' } },
+  { tool: 'read', args: { path: 'package.json' } },
+  { tool: 'search', args: { pattern: 'total' } },
+  { tool: 'search', args: { pattern: 'listening' } },
+]
 
 /** Replies by the words of the person: what a child says is up to nobody. */
 function wordsReply({ body }: { readonly body: unknown }, n: number): ChaosReply {
@@ -241,11 +247,11 @@ function wordsReply({ body }: { readonly body: unknown }, n: number): ChaosReply
     return { text: 'I search the folder for', deltas: 9, chaos: { stallAfterBytes: 900 } }
   if (has('spawned_new')) return 'It searches.'
   if (has('Have it searched.')) return { calls: [{ tool: 'spawn_subagent', args: { prompt: 'Find what sums.' } }] }
-  if (has('Look around.')) return READS[n % READS.length] ?? ''
+  if (has('Look around.')) return { calls: READS.slice(n % READS.length).slice(0, 1) }
   if (has('The newest')) return 'The newest one it is.'
   const choices = ['the oldest', 'The newest', 'both']
   if (has('Ask me.')) return { calls: [{ tool: 'ask_user', args: { question: 'Which **copy** stays?', choices } }] }
-  return { text: ANSWER, deltas: 30, chaos: { stallAfterBytes: 3_800 } }
+  return { text: ANSWER, deltas: 30, chaos: { stallAfterBytes: 5_200 } }
 }
 
 /** A message that waits, a question of the model, an agent, a limit, and a server that is away. */
@@ -255,7 +261,7 @@ async function recordWaits(): Promise<void> {
     fillShop(home, chaos.url)
     const file = join(home, '.config/terret/config.json')
     const config = JSON.parse(readFileSync(file, 'utf8')) as object
-    writeFileSync(file, JSON.stringify({ ...config, limits: { modelRequests: 3 } }))
+    writeFileSync(file, JSON.stringify({ ...config, limits: { modelRequests: 5 } }))
   }
   await withTerminal([92, 26], fill, async ({ frames, send, type, lookUntil }) => {
     const keep = (name: string, title: string): void =>

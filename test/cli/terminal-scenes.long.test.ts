@@ -296,7 +296,7 @@ describe.skipIf(noTmux)('a server that is away', { timeout: 180_000 }, () => {
     seen.enter('clear; terret interactive --server')
     await seen.until(PROMPT)
     seen.enter('Say hello.')
-    await seen.until(/Hello there\.[\s\S]*\n›$/)
+    await seen.until(/Hello there\.[\s\S]*tokens\n[\s\S]*\n›$/)
     seen.type('a draft')
     server.child.kill('SIGKILL')
     await server.ended

@@ -93,9 +93,9 @@ describe.skipIf(noTmux)('a chat with a server', { timeout: 180_000 }, () => {
     first.enter('/model')
     await first.until('as the server has it')
     first.enter('!ls')
-    await first.until(
-      /A command after "!" would run on this machine, and this session is on a server: ask the\s+agent to run it, or run it in a terminal there\.[\s\S]*\n›$/,
-    )
+    const refused =
+      'A command after "!" would run on this machine, and this session is on a server: ask the agent to run it, or run it in a terminal there\\.'
+    await first.until(new RegExp(`${refused.replaceAll(' ', '(?: |\\n┆ )')}[\\s\\S]*\\n›$`))
     first.keys('C-d')
     await first.until(/Go on with: terret --server http:\/\/127\.0\.0\.1:\d+ interactive \w{8}/)
   })
