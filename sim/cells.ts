@@ -83,8 +83,12 @@ export class Cells {
     const { events } = await store.read(SESSION, 0)
     const wrong: string[] = []
     const [keys, ways] = [new Set<string>(), new Set<string>()]
+    let isOver = false
     for (const event of events) {
-      if (event.type === 'run.settled') this.#settled(event.outcome, wrong)
+      if (event.type === 'run.settled') {
+        this.#settled(event.outcome, isOver, wrong)
+        isOver ||= event.outcome.type === 'completed' || event.outcome.type === 'failed'
+      }
       if (event.type !== 'agent.message') continue
       const calls = event.calls.map((call, i) => ({ ...call, key: `${event.seq}.${i}` }))
       const record = readCellRecord({ role: 'assistant', seq: event.seq, parts: event.parts, calls })
@@ -105,7 +109,13 @@ export class Cells {
     return wrong
   }
 
-  #settled(outcome: { readonly type: string }, wrong: string[]): void {
+  /** What somebody says to a cell that has ended is refused. */
+  #settled(outcome: { readonly type: string }, isOver: boolean, wrong: string[]): void {
+    if (isOver) {
+      const refused = outcome.type === 'interrupted' || canonicalJson(outcome).includes('this one has ended')
+      if (!refused) wrong.push(`C7 a cell that has ended goes on: ${canonicalJson(outcome)}`)
+      return
+    }
     const diverged = canonicalJson(outcome).includes('ScriptDiverged')
     if (diverged) this.tally.diverged += 1
     else if (outcome.type === 'completed') this.tally.ended += 1

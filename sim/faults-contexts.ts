@@ -2,7 +2,7 @@
 export const CONTEXT_FAULTS = [
   {
     name: 'a pin is cut away',
-    seed: 24,
+    seed: 2,
     file: 'src/kernel/transcript.ts',
     find: "else if (seen.role === 'user' && seen.pin) front.push(seen)",
     replace: "else if (seen.role === 'user' && seen.pin && seen.seq < 0) front.push(seen)",
@@ -16,7 +16,7 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'a context is cut again without a reply between',
-    seed: 24,
+    seed: 2,
     file: 'src/runtime/turn/compact-context.ts',
     find: 'if (fill.cut) return null',
     replace: '',

@@ -2,7 +2,7 @@
 export const NETWORK_PLANTED = [
   {
     name: 'a write whose answer was lost is taken for that of another',
-    seed: 3,
+    seed: 14,
     file: 'src/stores/plan/plan-writes.ts',
     find: 'if (known !== null && isAlreadyWritten(known, view, write))',
     replace: 'if (known !== null && write.epoch < 0 && isAlreadyWritten(known, view, write))',
@@ -23,13 +23,14 @@ export const NETWORK_PLANTED = [
   },
   {
     name: 'events are dated by the clock of the process',
+    seed: 2,
     file: 'src/runtime/commit/plan-commit.ts',
     find: 'const here = { now: at + cache.aheadMs, epoch }',
     replace: 'const here = { now: at, epoch }',
   },
   {
     name: 'a worker does not hear what becomes due',
-    seed: 4,
+    seed: 10,
     file: 'src/runtime/loop/due-loop.ts',
     find: 'around.store.watchDue(this.#bell.ring)',
     replace: 'around.store.watchDue(() => {})',

@@ -102,18 +102,21 @@ export class Client implements Sessions {
     return { cards: sessions as readonly ListedCard[], next }
   }
 
-  /** Ordered by session id, as in the library; `after` a session of the page before. */
+  /** Ordered by session id, as in the library. Reads as many pages as it takes. */
   async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
     refuseOptions('pending', filter, ['where'])
-    const { limit = PENDING_MAX, after = '' } = filter
-    const { pending } = await this.#wires.json<PendingAnswer>('pending', { query: { limit: PENDING_MAX } })
-    // Sound: the server sends the library's calls as JSON.
-    const all = pending as readonly PendingCall[]
-    const sorted = all.toSorted((a, b) => (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0))
-    const rest = sorted.filter(({ sessionId }) => sessionId > after)
-    const last = rest[limit - 1]?.sessionId
-    // The calls of one session are never split.
-    return rest.filter((each, i) => i < limit || each.sessionId === last)
+    const { limit = Number.MAX_SAFE_INTEGER, after } = filter
+    const found: PendingCall[] = []
+    for (let cursor = after; found.length < limit; ) {
+      const query = { cursor, limit: Math.min(limit - found.length, PENDING_MAX) }
+      const { pending, next } = await this.#wires.json<PendingAnswer>('pending', { query })
+      // Sound: the server sends the library's calls as JSON.
+      const page = pending as readonly PendingCall[]
+      found.push(...page.toSorted((a, b) => (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0)))
+      if (next === null) break
+      cursor = next
+    }
+    return found
   }
 
   async remove(session: string): Promise<readonly Removed[]> {

@@ -263,13 +263,13 @@ export type FrozenRunSetup = Pick<
 export type RunReviewed = {
   readonly type: 'run.reviewed'
   readonly limits: Limits // this and all below: as in run.started
-  readonly toolset: Hash
-  readonly instructions: Hash
-  readonly policy?: Hash
-  readonly options?: Hash
-  readonly code?: string
-  readonly warnings?: readonly string[]
-  readonly metadata?: Metadata
+  readonly toolset: Hash // of the tools that the model is shown from here on
+  readonly instructions: Hash // of the instructions that the model is shown from here on
+  readonly policy?: Hash // of the rules of approval
+  readonly options?: Hash // of what this run chose for itself
+  readonly code?: string // the version of the code that goes on
+  readonly warnings?: readonly string[] // tools that are missing here, in sentences for people
+  readonly metadata?: Metadata // of the session, and over it of the message that opened the run
 }
 
 /** A run could not begin because something was away: what would open it stays pending. */
@@ -381,19 +381,19 @@ export type CallReviewed = {
   readonly call: CallKey // the call with new terms
   readonly edit?: Whole // the confirmation whose arguments the call now has, by seq: its decision counts for them
   readonly gate?: Gate // this and all below: the terms, as in a proposal (see CallTerms)
-  readonly digest?: Hash
-  readonly place?: Hash
-  readonly links?: readonly string[]
-  readonly files?: readonly FileState[]
-  readonly same?: Hash
-  readonly effect: EffectClass
-  readonly timeoutMs: number
-  readonly sequential?: true
-  readonly reconcile?: true
-  readonly retries?: Whole
-  readonly blocks?: true
-  readonly clear?: true
-  readonly fails?: true
+  readonly digest?: Hash // of the call as it is now: a decision must name it
+  readonly place?: Hash // of where the tool acts and with what
+  readonly links?: readonly string[] // where its paths lead through links
+  readonly files?: readonly FileState[] // the files that the call would change, as they are now
+  readonly same?: Hash // equal for calls that do the same
+  readonly effect: EffectClass // how often the call may run
+  readonly timeoutMs: number // after so many ms it is aborted
+  readonly sequential?: true // the calls of its reply run one after the other
+  readonly reconcile?: true // its tool can be asked after a crash whether it happened
+  readonly retries?: Whole // the tool's own number of retries
+  readonly blocks?: true // an interrupt waits for it
+  readonly clear?: true // a hook or the policy must allow it right before it starts
+  readonly fails?: true // its failure ends the run
 }
 
 // ── Owner: what the model reads, and later runs ─────────────────────────────

@@ -194,7 +194,6 @@ export class Transcript {
     if (!call) return
     this.#calls.delete(e.call)
     const answer = e.from === undefined ? undefined : this.#answers.get(e.from)
-    if (answer) this.#answers.delete(answer.seq)
     const from = (answer ?? e).content
     const { content, parts } =
       this.#edited.size === 0 ? { content: from, parts: e.parts } : this.#told(e.call, from, e.parts)

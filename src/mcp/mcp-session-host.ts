@@ -16,14 +16,19 @@ export type ServerOptions = {
   readonly more?: (server: object) => void
 }
 
-/** With which agent a session is started, and under which id. */
-export type Start = { readonly id?: string; readonly agent?: string }
+/** How a session is started. */
+export type Start = {
+  /** The id of the session: the caller's own under it is returned. Absent: a new one. */
+  readonly id?: string
+  /** The agent of the session. Absent: the host's own. */
+  readonly agent?: string
+}
 
 /** The verbs that an MCP server offers to its clients, and to whom. */
 export type McpSessionHost = {
   /** Null if the session does not exist or the caller may not reach it. The caller cannot tell the two apart. */
   session(id: string, caller: Caller): Promise<Session | null>
-  /** Opens a session for this caller, or returns the session that already has the id. */
+  /** Opens a session for this caller, or returns the caller's session that has the id. Anybody else's is refused. */
   start(start: Start, caller: Caller): Promise<Session>
   /** The pending calls that the caller may reach. */
   pending(caller: Caller): Promise<readonly PendingCall[]>
@@ -33,7 +38,7 @@ export type McpSessionHost = {
 
 /**
  * Serves all sessions of one harness. `owns` tells which sessions belong to a caller with the reach `own`; without it,
- * none do.
+ * none do. A started session has the name of its caller as `owner` in its metadata and on its card.
  */
 export function deskOf(
   sessions: Sessions,
@@ -52,11 +57,24 @@ export function deskOf(
   }
   return {
     session: async (id, caller) => ((await reaches(caller, id)) ? sessions.session(id, { stored: true }) : null),
-    start: async (start) => sessions.open({ ...start, ...(start.id === undefined ? {} : { reuse: true }) }),
+    start: async (start, caller) => {
+      const { id } = start
+      const reuse = id === undefined ? {} : { reuse: true }
+      const opened = await sessions.open({ ...start, ...reuse, metadata: { owner: caller.name } })
+      // A retry finds its own session. Another caller can guess the id and open the session first.
+      if (id === undefined || (await isOwnStart(opened, caller)) || (await reaches(caller, id))) return opened
+      throw new Fault('id_reused', 'This key is taken. Choose a new one.')
+    },
     pending: async (caller) => within(await sessions.pending(), ({ sessionId }) => sessionId, caller),
     list: async (limit, caller) =>
       within((await sessions.list({ order: 'newest', limit })).cards, ({ session }) => session, caller),
   }
+}
+
+/** Whether this caller started the session: its first event says who did. */
+async function isOwnStart(session: Session, { name }: Caller): Promise<boolean> {
+  const [created] = (await session.events({ limit: 1 })).events
+  return created?.type === 'session.created' && created.metadata?.['owner'] === name
 }
 
 const ownsNone = (): Promise<boolean> => Promise.resolve(false)

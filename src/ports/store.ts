@@ -355,6 +355,8 @@ export type CardQuery = Frozen<
   CardConditions & {
     /** Without it, lanes of consumers are left out. `consumer:` alone: the lanes of all consumers. */
     agent?: string
+    /** Children too, and not only roots. */
+    children?: true
     /** Only sessions of this owner, which is `metadata.owner` of the session. */
     owner?: string
     /** Only sessions with each of these words in the title, the agent, the id or the labels, ignoring case. */
@@ -544,6 +546,11 @@ export interface Search {
    * after the other.
    */
   listBelow?(roots: readonly string[], limit: number): Promise<readonly Card[]>
+  /**
+   * The sessions with a due time, roots and children, the earliest due first, without lanes of consumers. `where`: only
+   * those with all these labels. Without this method callers read all cards.
+   */
+  listWaking?(limit: number, where?: Labels): Promise<readonly Card[]>
   /** The position of the event with this id in its inbox; null if it has none. Reads no log. */
   sent(session: string, id: string): Promise<number | null>
 }

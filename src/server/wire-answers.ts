@@ -734,7 +734,7 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
   PendingList: answerSchema<PendingAnswer>(
     {
       pending: listSchema(schemaRef('Pending')),
-      total: wholeSchema,
+      next: nullOr(textSchema),
       sessions: listSchema(schemaRef('Card')),
       now: number,
     },

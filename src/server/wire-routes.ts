@@ -225,7 +225,7 @@ const routes = {
     status: 200,
     answer: 'Done',
   },
-  pending: getRoute('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.limit),
+  pending: getRoute('pending', 'PendingList', 'what waits for people in all sessions', QUERIES.pending),
   agents: getRoute('agents', 'Agents', 'the agents: models, tools, limits, graphs'),
   trigger: {
     method: 'POST',

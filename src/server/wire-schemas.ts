@@ -115,8 +115,9 @@ export const BODIES = {
   unschedule: closedObject({ key: textSchema }, ['key']),
   pursue: closedObject(
     {
-      description: { ...filled, description: 'What must be reached.' },
-      rubric: { ...filled, description: 'The criteria that the result must meet: at most 64 KB.' },
+      // The library checks the lengths of both, and says what to leave out.
+      description: { ...textSchema, description: 'What must be reached: at most 8,000 characters.' },
+      rubric: { ...textSchema, description: 'The criteria that the result must meet: at most 64 KB.' },
       roundsMax: { ...wholeSchema, minimum: 1, maximum: 20 },
       usd: { type: 'number', exclusiveMinimum: 0, description: 'For all rounds and graders.' },
     },
@@ -203,6 +204,7 @@ export const QUERIES = {
   usage: closedObject({ days: { ...wholeSchema, minimum: 1, maximum: 366 } }),
   export: closedObject({ format: oneOfWords('jsonl', 'json') }),
   limit: closedObject({ limit }),
+  pending: closedObject({ cursor: textSchema, limit }),
   cron: closedObject({ cursor: filled, limit }),
   triggers: closedObject({
     source: filled,

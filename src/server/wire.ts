@@ -502,10 +502,10 @@ export type RemovedAnswer = Frozen<{
 
 /** The calls that wait for people. */
 export type PendingAnswer = Frozen<{
-  /** Up to `limit` calls, in the order of the times at which they were asked. */
+  /** Up to `limit` calls and the rest of the last session, in the order of the times at which they were asked. */
   pending: readonly WirePending[]
-  /** How many waiting calls were found for this page. If they are more than `pending` has, more of them wait. */
-  total: number
+  /** The `cursor` of the next page, which begins after this session. Null: no further calls wait. */
+  next: string | null
   /** The cards of the root sessions of the listed calls. */
   sessions: readonly WireCard[]
   /** The server's time, in ms since 1970. */
@@ -714,7 +714,7 @@ export type TriggerSourceRow = Frozen<{
   escalated: number
   /** Of these: a cap of the source holds them back. */
   deferred: number
-  /** Deliveries that came to no end, older ones included. */
+  /** Deliveries that came to no end, older ones included: at most 50 are counted. */
   dead: number
 }>
 /** The sources of events, and the last events of each. */
@@ -731,7 +731,7 @@ export type TriggersAnswer = Frozen<{
 export type LetterRow = Frozen<{
   /** The session that keeps the consumer's deliveries. */
   lane: string
-  /** The call of that session that failed. */
+  /** Names the delivery in that lane, in every try. */
   key: string
   /** The name of the consumer. */
   consumer: string
@@ -811,7 +811,7 @@ export type OpenBody = Frozen<{
   labels?: Labels
   /** Data for tools, hooks and traces. The model does not see it. */
   metadata?: Metadata
-  /** The model of the run of the first message: one of those that the server names. */
+  /** The model of the run of the first message: one of those that the server names. Refused without an `input`. */
   model?: string
   /** An id of your own: the same body again gives the same session. Not together with an Idempotency-Key. */
   id?: string
@@ -852,7 +852,7 @@ export type WireSettings = Frozen<{
 export type MessageBody = Frozen<{
   /** The message: a text, parts, or an object that is sent as JSON. */
   input: WireInput
-  /** When it is read while a run is open: at its next request (`next`, the default), in a run of its own, at once, or refused. */
+  /** While a run is open: read at its next request (`next`, the default), in a later run (`after`), at once (`now`), or refused (`idle`). */
   when?: 'next' | 'after' | 'now' | 'idle'
   /** Pins the message as a rule: every later request has it word for word, also after a compaction. Default false. */
   pin?: boolean

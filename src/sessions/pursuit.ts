@@ -4,7 +4,7 @@ import { type Check, countCheck, optionsChecker, requiredCheck, textCheck, whyNa
 
 /** What a session is to reach, the rubric it is graded by, and how much that may cost. */
 export type PursueOptions = {
-  /** What must be reached. The agent reads it, and the grader. */
+  /** What must be reached, in at most 8,000 characters. The agent reads it, and the grader. */
   readonly description: string
   /** What the result is graded by: criteria, each one that can be met or not. At most 64 KB. */
   readonly rubric: string

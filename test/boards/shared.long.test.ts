@@ -168,6 +168,21 @@ describe('a claim', () => {
     await harness.close()
   })
 
+  it('B-BOARD-46: a card that is given back counts as tried, so members do not hand it on for ever', async () => {
+    const harness = on(memory())
+    const board = await openBoard(harness, { members: ANA_AND_BOB, cards: [{ text: 'a' }], attemptsMax: 2 })
+    for (const [by, attempt, status] of [
+      ['ana', 1, 'todo'],
+      ['bob', 2, 'blocked'],
+    ] as const) {
+      expect(await board.claim(by)).toMatchObject({ type: 'Started', attempt })
+      await board.release(by, { card: 't1', attempt, note: 'not mine' })
+      expect((await board.read()).cards[0]).toMatchObject({ status, attempts: attempt })
+    }
+    expect((await board.read()).cards[0]?.note).toBe('not mine; tried 2 times')
+    await harness.close()
+  })
+
   it('B-BOARD-27: the same word under the same key is said once, also where its first answer was lost', async () => {
     const harness = on(memory())
     const board = await openBoard(harness, { members: ANA_AND_BOB, cards: [{ text: 'a' }] })

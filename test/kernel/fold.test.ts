@@ -100,6 +100,19 @@ describe('fold', () => {
     expect(folded(created, { ...arrived, folder: '/here' }).folder).toBe('/here')
   })
 
+  it('B-FOLD-9: a transcript says that it has files when a reply of the model brought one', () => {
+    const file = { type: 'blob', hash: 'h'.repeat(64), bytes: 9, media: 'image/png' } as const
+    const parts = [[{ type: 'text', text: 'A picture.' }], [{ type: 'text', text: 'Here.' }, file]] as const
+    const shown = parts.map((each) => {
+      const transcript = new Transcript()
+      const reply = { type: 'agent.message', parts: each, calls: [], verdict: { type: 'final' } } as const
+      transcript.take({ seq: 1, at: 1, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' })
+      transcript.take({ seq: 2, at: 1, epoch: 1, ...reply })
+      return transcript.hasBlobs
+    })
+    expect(shown).toEqual([false, true])
+  })
+
   it('B-FOLD-7: inbox events in any order and number never break a log (rule 3)', () => {
     const bodies: fc.Arbitrary<InboxBody> = fc.oneof(
       fc.record({

@@ -197,6 +197,26 @@ describe('the tools', () => {
     expect((await harness.session('secret-1').events()).events).toHaveLength(1)
   })
 
+  it('B-MCPS-19: start with an id returns the session that the caller started or may reach, and no session of another one', async () => {
+    const harness = make(() => 'Done.')
+    const desk = deskOf(harness, async ({ name }, id) => id.startsWith(name))
+    const [owen, eve] = ['owen', 'eve'].map((name): Caller => ({ name, role: 'operator', reach: 'own' })) as [
+      Caller,
+      Caller,
+    ]
+    const made = await desk.start({ id: 'report' }, owen)
+    expect((await desk.start({ id: 'report' }, owen)).id).toBe(made.id)
+    await harness.open({ id: 'eve-1' })
+    expect((await desk.start({ id: 'eve-1' }, eve)).id).toBe('eve-1')
+    await harness.open({ id: 'secret' })
+    for (const id of ['report', 'secret'])
+      await expect(desk.start({ id }, eve)).rejects.toMatchObject({ code: 'id_reused' })
+    expect((await desk.start({ id: 'report' }, all('ana', 'operator'))).id).toBe(made.id)
+    expect((await harness.list({ order: 'newest', owner: 'owen' })).cards.map(({ session }) => session)).toEqual([
+      'report',
+    ])
+  })
+
   it('B-MCPS-7: the events of a session are a resource, one JSON object a line, from any place on', async () => {
     const { as } = await placeOf(['Done.'])
     const client = await as('adam')

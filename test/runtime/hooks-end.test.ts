@@ -6,6 +6,7 @@ import {
   type Model,
   ModelRetry,
   type Result,
+  scripted,
   stopAtRequests,
   stopAtUsd,
   type ToolSource,
@@ -95,6 +96,26 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
     const usage = { inputTokens: 30, outputTokens: 20 }
     const [, tokens] = await reached(() => ({ ...always(), usage }), { limits: { tokens: 80 } })
     expect(tokens[0]?.event).toMatchObject({ limit: 'tokens', value: 80, count: 100 })
+  })
+
+  it('B-HOOK-65: a full context is a reached limit with the tokens of the next request as its count, and not with money', async () => {
+    const profile = async () => ({ price: { input: 1, output: 1 }, known: true, contextTokens: 1_000, cost: () => 7 })
+    const usage = { inputTokens: 990, outputTokens: 5 }
+    const full = scripted(() => ({ ...always(), usage }))
+    const model = {
+      ...full,
+      able: { name: 'sized', native: 'no' as const },
+      outputTokensMax: 100,
+      secrets: {},
+      profile,
+    }
+    const { hooks, told } = watching()
+    const harness = make(model, { store: storage(), tools: [look], hooks, context: { compaction: false } })
+    const result = await harness.run('Go.')
+    expect(result).toMatchObject({ status: 'limit', limit: 'context' })
+    const count = result.context?.tokens ?? 0
+    expect(count).toBeGreaterThan(950)
+    expect(told[0]?.event).toMatchObject({ limit: 'context', value: null, count })
   })
 
   it('B-HOOK-18: used up retries are a reached limit, with the number that the tool itself was given (S0-32)', async () => {

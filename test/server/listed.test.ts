@@ -35,7 +35,7 @@ describe('lists of sessions over HTTP', () => {
     }
   })
 
-  it('B-LISTED-3: what waits comes with the roots it waits under, also where a child asks, and with how many wait in all', async () => {
+  it('B-LISTED-3: what waits comes with the roots it waits under, also where a child asks', async () => {
     const publish = tool('publish', { approval: 'ask', effect: 'once' })
     const one = await served(
       [
@@ -50,9 +50,46 @@ describe('lists of sessions over HTTP', () => {
       if (found.pending.length === 0) throw new Error('nothing waits')
       return found
     })
-    expect(answer.total).toBe(1)
+    expect(answer.next).toBeNull()
     expect(answer.pending[0]?.sessionId).not.toBe(session)
     expect(answer.sessions.map((each) => each.session)).toEqual([session])
+  })
+
+  it('B-LISTED-4: a page of what waits says after which session the next one begins, and splits no session; the client reads all pages', async () => {
+    const publish = tool('publish', { approval: 'ask', effect: 'once' })
+    const two = { calls: [1, 2].map((n) => ({ tool: 'publish', args: { n } })) }
+    const one = await served(() => two, { harness: { tools: [publish] } })
+    const ids = ['a', 'b', 'c']
+    for (const id of ids) await one.json('POST', '/v1/sessions', { body: { id, input: 'Go.' } })
+    const page = (query: string) => one.json<PendingAnswer>('GET', `/v1/pending?${query}`)
+    await until(async () => expect((await page('')).pending).toHaveLength(6))
+    const seen: (readonly [readonly string[], string | null])[] = []
+    for (let cursor = '', at = 0; at < 3; at++) {
+      const { pending, next } = await page(`limit=1&cursor=${cursor}`)
+      seen.push([pending.map(({ sessionId, callId }) => `${sessionId} ${callId.split('.')[1] ?? ''}`).toSorted(), next])
+      cursor = next ?? ''
+    }
+    expect(seen).toEqual([
+      [['a 0', 'a 1'], 'a'],
+      [['b 0', 'b 1'], 'b'],
+      [['c 0', 'c 1'], null],
+    ])
+    expect((await page('limit=3')).next).toBe('b')
+    expect((await page('limit=6')).next).toBeNull()
+    const queries: string[] = []
+    const counting: typeof fetch = (url, init) => {
+      queries.push(new URL(new Request(url, init).url).search)
+      return fetch(url, init)
+    }
+    const client = connect({ url: one.server.url, token: one.tokens.own, fetch: counting })
+    const found = async (filter: { readonly limit?: number; readonly after?: string }) =>
+      (await client.pending(filter)).map(({ sessionId }) => sessionId).join('')
+    expect([await found({}), await found({ limit: 3 }), await found({ after: 'a', limit: 1 })]).toEqual([
+      'aabbcc',
+      'aabb',
+      'bb',
+    ])
+    expect(queries).toEqual(['?limit=1000', '?limit=3', '?cursor=a&limit=1'])
   })
 })
 

@@ -302,6 +302,37 @@ describe('sessions over HTTP', () => {
     await until(async () => expect((await logOf(one, session)).at(-1)).toMatchObject({ type: 'run.settled' }))
   })
 
+  it('B-OUTCOME-28: an outcome over HTTP has a rubric and a goal as long as in the library, and longer ones are refused with the bound', async () => {
+    const { one } = await stage(() => 'Done.')
+    const pursue = async (body: object) => {
+      const session = await opened(one, { body: {} })
+      return one.ask('POST', `/v1/sessions/${session}/pursue`, { body: { roundsMax: 1, ...body } })
+    }
+    const [description, rubric] = ['x'.repeat(8_000), `- ${'é'.repeat(32 * 1024 - 1)}`]
+    expect(await pursue({ description, rubric })).toMatchObject({ status: 202 })
+    const long = await pursue({ description: `${description}x`, rubric })
+    expect([long.status, messageOf(long)]).toEqual([
+      400,
+      expect.stringContaining('has 8001 characters and may have 8000'),
+    ])
+    const wide = await pursue({ description, rubric: `${rubric}x` })
+    expect([wide.status, messageOf(wide)]).toEqual([400, expect.stringContaining('has 65537 bytes and may have 65536')])
+    expect((await pursue({ description: '', rubric })).status).toBe(400)
+  })
+
+  it('B-SERVE-106: a model without a message is refused, since it is chosen for the run of a message, and no session is opened', async () => {
+    const { one } = await stage(() => 'Done.', { models: { named: { other: scripted(['Other.']) } } })
+    const wanted = { model: 'other', messages: [{ role: 'user', content: 'Hi.' }] }
+    for (const body of [{ model: 'other' }, wanted]) {
+      const refused = await one.ask('POST', '/v1/sessions', { body })
+      expect([refused.status, messageOf(refused)]).toEqual([
+        400,
+        'A model is chosen for the run of a message. Give an input with it, or name the model with the message.',
+      ])
+    }
+    expect((await one.json<SessionPage>('GET', '/v1/sessions')).sessions).toEqual([])
+  })
+
   it('B-SERVE-19: a file of a session is downloaded and never shown, and only through a session that refers to it', async () => {
     const { one } = await stage(['Done.', 'Done.'])
     const page = Buffer.from('<script>alert(1)</script>').toString('base64')

@@ -181,6 +181,18 @@ describe('the policy', () => {
     expect(() => parsePolicy({ rules: [], asksPerHour: '3' })).toThrow('"asksPerHour"')
   })
 
+  it('B-POLICY-28: a reason is for a rule that denies: a rule that asks or allows is refused with one, since nobody would read it', () => {
+    for (const effect of ['ask', 'allow'])
+      expect(() => parsePolicy({ rules: [{ effect, tool: 'edit', reason: 'It is late.' }] })).toThrow(
+        'rule 1 of the policy: "reason" is for a rule that denies, and this one does not. Leave it out.',
+      )
+    const denies = parsePolicy({ rules: [{ effect: 'deny', tool: 'edit', reason: 'It is late.' }] })
+    expect(judge(denies, action('edit', {}))).toEqual({
+      type: 'deny',
+      reason: 'Tool "edit" is denied by policy: It is late.',
+    })
+  })
+
   it('B-POLICY-21: a path is known by the name of its field, or by how it looks where the name may mean something else', () => {
     const deny = policy({ effect: 'deny', path: 'important.txt' })
     const denied = (args: PolicyAction['args']): boolean => judge(deny, action('act', args)).type === 'deny'

@@ -179,9 +179,18 @@ function findReachedLimit({ result, limits }: RunRecord, exhausted: LimitReached
   if (result.status === 'failed' && result.stopReason === 'tool_retries_exceeded') return exhausted
   if (result.status !== 'limit') return null
   const { limit } = result
-  if (limit === 'model_requests') return { limit, value: limits?.modelRequests ?? null, count: usage.modelRequests }
-  if (limit === 'tool_calls') return { limit, value: limits?.toolCalls ?? null, count: usage.toolCalls }
-  if (limit === 'active_ms') return { limit, value: limits?.activeMs ?? null, count: limits?.activeMs ?? 0 }
-  if (limit === 'tokens') return { limit, value: limits?.tokens ?? null, count: usage.inputTokens + usage.outputTokens }
-  return { limit, value: null, count: result.cost.micros }
+  switch (limit) {
+    case 'model_requests':
+      return { limit, value: limits?.modelRequests ?? null, count: usage.modelRequests }
+    case 'tool_calls':
+      return { limit, value: limits?.toolCalls ?? null, count: usage.toolCalls }
+    case 'active_ms':
+      return { limit, value: limits?.activeMs ?? null, count: limits?.activeMs ?? 0 }
+    case 'tokens':
+      return { limit, value: limits?.tokens ?? null, count: usage.inputTokens + usage.outputTokens }
+    case 'context':
+      return { limit, value: null, count: result.context?.tokens ?? 0 }
+    case 'usd':
+      return { limit, value: null, count: result.cost.micros }
+  }
 }

@@ -134,6 +134,7 @@ const CANDIDATES_MAX = 512
  * harnesses; a single one has `work`.
  */
 export class DueLoop {
+  /** Resolves when the loop has ended, with the reason. Rejects if the store cannot be used any more. */
   readonly done: Promise<WorkResult>
   readonly #around: DueLoopOptions & { readonly store: CompleteStore }
   readonly #clock: Clock

@@ -72,7 +72,10 @@ export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
     readonly child: string
     readonly output: ResultEnvelope
   }
-  /** After a run ended at a limit, before `run_end`: its name, what was allowed, and what was reached. */
+  /**
+   * After a run ended at a limit, before `run_end`: its name, what was allowed, and what was reached. For `usd` and
+   * `context` the value is null, and the count is millionths of a dollar or tokens.
+   */
   readonly limit_reached: RunHookEvent & {
     readonly limit: string
     readonly value: number | null

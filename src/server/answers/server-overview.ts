@@ -1,6 +1,13 @@
 // The handlers that show the state of the server and its sessions: health, cards, pending calls, agents, due sessions.
 // They drive nothing.
-import { type Card, type CardOutcome, Fault, type CompleteStore, type StoreHealth } from '../../kernel/index.ts'
+import {
+  type Card,
+  type CardOutcome,
+  Fault,
+  type CompleteStore,
+  type Labels,
+  type StoreHealth,
+} from '../../kernel/index.ts'
 import { CARD_OUTCOMES } from '../../view/card.ts'
 import { isLaneAgent } from '../../view/lanes.ts'
 import { usdOf } from '../../view/usd.ts'
@@ -223,35 +230,27 @@ function parseOutcomes(text: string): readonly CardOutcome[] {
   throw new HttpRefusal(400, 'invalid_input', `An outcome is one of ${known}. Several are separated by commas.`)
 }
 
+/** A page of calls by session id. The calls of one session are never split. */
 export async function handlePending({ host, principal, query }: ApiRequest): Promise<ApiAnswer> {
-  const { limit = 200 } = query as { readonly limit?: number }
+  const { limit = 200, cursor: after = '' } = query as { readonly limit?: number; readonly cursor?: string }
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
-  const all = await host.harness.pending({ ...own, limit: Math.max(limit, 1) })
-  const shown = await addPendingContext(host.store, all.slice(0, limit))
-  const roots = new Set(shown.map(({ sessionId, path }) => path[0] ?? sessionId))
-  const cards = await Promise.all([...roots].map((id) => host.store.card(id)))
-  const found = cards.filter((card) => card !== null)
-  const sessions = await Promise.all(found.map((card) => addTreeCost({ host }, card)))
-  return { json: { pending: shown, total: all.length, sessions, now: host.store.now() } satisfies PendingAnswer }
+  const page = await host.harness.pending({ ...own, after, limit })
+  const last = page.length < limit ? undefined : page.at(-1)?.sessionId
+  const isLast = last === undefined || (await host.harness.pending({ ...own, after: last, limit: 1 })).length === 0
+  const pending = await addPendingContext(host.store, page)
+  const roots = new Set(pending.map(({ sessionId, path }) => path[0] ?? sessionId))
+  const cards = (await Promise.all([...roots].map((id) => host.store.card(id)))).filter((card) => card !== null)
+  const sessions = await Promise.all(cards.map((card) => addTreeCost({ host }, card)))
+  return { json: { pending, next: isLast ? null : last, sessions, now: host.store.now() } satisfies PendingAnswer }
 }
 
 /** Sessions that wait for their due time, the earliest first. */
 export async function handleDue({ host, principal, query }: ApiRequest): Promise<ApiAnswer> {
   const { limit = 200 } = query as { readonly limit?: number }
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
-  const found: Card[] = []
-  for (const status of ['rescheduling', 'running'] as const) {
-    for (let after = ''; ; ) {
-      const page = await host.store.list({ ...own, status, after, limit: PAGE })
-      found.push(...page.filter((card) => card.due !== null && !isLaneAgent(card.agent) && mayReach(principal, card)))
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) break
-      after = last.session
-    }
-  }
+  const found = (await host.store.listWaking?.(limit, own.where)) ?? (await readWaking(host.store, limit, own.where))
   const rows = found
-    .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
-    .slice(0, limit)
+    .filter((card) => mayReach(principal, card))
     .map(async (card) => {
       const { session: id, agent, due: at, wakes, title, outage } = card
       const named = title === undefined ? {} : { title }
@@ -259,6 +258,22 @@ export async function handleDue({ host, principal, query }: ApiRequest): Promise
       return { session: id, agent, due: at ?? 0, wakes, ...named, ...(await readDueReason(host, card)), ...tried }
     })
   return { json: { due: await Promise.all(rows), now: host.store.now() } satisfies DueAnswer }
+}
+
+/** From all cards, where the store has no index of what is due. */
+async function readWaking(store: CompleteStore, limit: number, where: Labels | undefined): Promise<readonly Card[]> {
+  const own = where === undefined ? {} : { where }
+  const found: Card[] = []
+  for (const status of ['rescheduling', 'running'] as const) {
+    for (let after = ''; ; ) {
+      const page = await store.list({ ...own, status, after, limit: PAGE })
+      found.push(...page.filter((card) => card.due !== null && !isLaneAgent(card.agent)))
+      const last = page.at(-1)
+      if (last === undefined || page.length < PAGE) break
+      after = last.session
+    }
+  }
+  return found.toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0)).slice(0, limit)
 }
 
 type ListedPage = Awaited<ReturnType<ServerHost['harness']['list']>>

@@ -44,6 +44,12 @@ export async function handleOpen(asked: ApiRequest): Promise<ApiAnswer> {
   const { host, principal, key } = asked
   const { input, agent, folder, labels, metadata, id, model, messages } = asked.body as OpenBody
   checkLabels(labels)
+  if (model !== undefined && input === undefined)
+    throw new HttpRefusal(
+      400,
+      'invalid_input',
+      'A model is chosen for the run of a message. Give an input with it, or name the model with the message.',
+    )
   if (id !== undefined && key)
     throw new HttpRefusal(400, 'invalid_input', 'Give an id or an Idempotency-Key, which becomes the id.')
   const begun = await host.begin({ ...(agent ? { agent } : {}), ...(folder ? { folder } : {}), by: principal })

@@ -52,7 +52,7 @@ export type Rule = Frozen<{
   roles?: readonly string[]
   /** For `ask`: how long the call waits for a decision, in ms. Then it is denied. Default: the agent's own time. */
   expiresMs?: number
-  /** For `deny`: what the model reads as the reason. Default: a description of the rule. */
+  /** For `deny`, and refused in other rules: what the model reads as the reason. Default: a description of the rule. */
   reason?: string
 }>
 
@@ -404,6 +404,8 @@ function checkRule(rule: Rule, name: string): void {
   checkFields(rule, name)
   const idle = rule.effect === 'ask' ? undefined : ONLY_ASKED.find((field) => rule[field] !== undefined)
   if (idle !== undefined) throw invalidPolicy(`${name}: "${idle}" is for a rule that asks, and this one does not`)
+  if (rule.effect !== 'deny' && rule.reason !== undefined)
+    throw invalidPolicy(`${name}: "reason" is for a rule that denies, and this one does not. Leave it out`)
 }
 
 function isText(value: unknown): value is string {

@@ -25,7 +25,7 @@ export function InboxPage() {
   const waiting = useMemo(() => groups.flatMap(({ items }) => items), [groups])
   const chosen = useChosenPending(waiting, all)
   const oldest = all[0]?.since
-  const total = data?.total ?? all.length
+  const count = typeof data?.next === 'string' ? `${all.length}+` : all.length
   return (
     <div className="page">
       <PageHead
@@ -33,7 +33,7 @@ export function InboxPage() {
         about={
           data ? (
             <span role="status">
-              {total > all.length ? `${all.length} of ${total}` : total} waiting
+              {count} waiting
               {oldest === undefined ? null : (
                 <>
                   {' · oldest '}
@@ -52,7 +52,7 @@ export function InboxPage() {
           <WaitingList groups={groups} chosen={chosen.id} text={text} onText={setText} field={field} />
           <div className="inbox-detail">
             <Link href="/inbox" className="inbox-back">
-              ← All {total} waiting
+              ← All {count} waiting
             </Link>
             {chosen.pending ? (
               <PendingDetail

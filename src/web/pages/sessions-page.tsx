@@ -176,7 +176,7 @@ type WaitWords = {
 
 /** The list uses the inbox's own data, so that both agree on which sessions wait. */
 function useWaitWords(): WaitWords {
-  const { pending, total = 0 } = usePending().data ?? {}
+  const { pending, next = null } = usePending().data ?? {}
   return useMemo(() => {
     const words = new Map<string, string>()
     const below = new Map<string, string>()
@@ -188,8 +188,8 @@ function useWaitWords(): WaitWords {
     }
     const roots = new Set((pending ?? []).map(({ sessionId, path }) => path[0] ?? sessionId))
     const onlyBelow = new Set([...below.keys()].filter((root) => !words.has(root)))
-    return { words: new Map([...below, ...words]), roots, below: onlyBelow, hasMore: total > (pending ?? []).length }
-  }, [pending, total])
+    return { words: new Map([...below, ...words]), roots, below: onlyBelow, hasMore: next !== null }
+  }, [pending, next])
 }
 
 function lineKey(line: SessionLine): string {
