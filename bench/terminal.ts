@@ -1,5 +1,5 @@
 // `terminal`: the chat in a terminal of its own, as published. Typing while an answer of 5,000 lines streams, what a token
-// costs in bytes, what it costs to open a long session again, and a chat at rest.
+// costs in bytes, what it costs to open a long session again, a chat at rest, a name among 50,000 files, Esc, and a paste.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
@@ -17,7 +17,15 @@ const KEYS = 60
 const KEY_MS = 60
 const REOPENED_LINES = 20_000
 const IDLE_MS = 10_000
+const FILES = 50_000
+const FILES_PER_FOLDER = 250
+const NAMES = ['@editline', '@schedu', '@chat/in', '@s9/mod']
+/** How long a search may go on behind a key. */
+const SEARCH_MS = 150
+const STOPS = 5
+const PASTE_BYTES = 1_000_000
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const ESC = '\u001b'
 /** Clock ticks a second in /proc. */
 const TICKS = 100
 
@@ -62,9 +70,12 @@ async function answer(response: ServerResponse, body: string): Promise<void> {
     )
   }
   if (body.includes('bench-slow')) {
+    // By the clock: a busy machine that wakes late sends what is due, and the rate stays.
+    const begun = performance.now()
     for (let i = 0; i < SLOW_TOKENS; i += 1) {
       send({ content: i % TOKENS_PER_LINE === TOKENS_PER_LINE - 1 ? `word${i}.\n\n` : `word${i} ` })
-      await sleep(TOKEN_MS)
+      const ahead = (i + 1) * TOKEN_MS - (performance.now() - begun)
+      if (ahead > 0) await sleep(ahead)
     }
   } else if (body.includes('bench-short')) send({ content: 'Short.' })
   else if (body.includes('bench-long')) {
@@ -212,9 +223,80 @@ const reopened: Case = async (folder) => {
   return { ms: ms - bare, bare, idle }
 }
 
+/** A folder that git knows nothing of yet. */
+function fillFolder(folder: string): void {
+  const words = ['edit-line', 'scheduler', 'index', 'chat', 'store', 'module', 'session', 'input']
+  for (let i = 0; i < FILES; i += 1) {
+    const below = join(folder, `packages${i % 7}`, words[i % 8] ?? '', `s${Math.floor(i / FILES_PER_FOLDER)}`)
+    if (i % FILES_PER_FOLDER < 56) mkdirSync(below, { recursive: true })
+    writeFileSync(join(below, `${words[(i * 5) % 8]}-${i}.ts`), '')
+  }
+}
+
+/** CPU of each key of a name behind an `@`, with the search that it begins. */
+const named: Case = async (folder) => {
+  const stage = await openStage(join(folder, `named-${process.pid}`))
+  fillFolder(join(stage.folder, 'work'))
+  const chat = openChat({ ...stage, env: { ...stage.env, NO_COLOR: '1' } }, '')
+  await chat.until(PROMPT)
+  chat.type('@')
+  await chat.until('❯ ')
+  await sleep(2_000)
+  const keys: number[] = []
+  for (const name of NAMES) {
+    chat.type('\u0015')
+    await sleep(SEARCH_MS)
+    for (const key of name) {
+      const before = cpuOf(chat)
+      chat.type(key)
+      await sleep(SEARCH_MS)
+      keys.push(cpuOf(chat) - before)
+    }
+  }
+  await leave(chat)
+  stage.close()
+  return { mean: keys.reduce((sum, ms) => sum + ms, 0) / keys.length, most: Math.max(...keys), keys: keys.length }
+}
+
+/** Esc while an answer streams, to the row that says it has stopped. */
+const stopped: Case = async (folder) => {
+  const stage = await openStage(join(folder, `stopped-${process.pid}`))
+  const chat = openChat({ ...stage, env: { ...stage.env, NO_COLOR: '1' } }, '')
+  await chat.until(PROMPT)
+  const [walls, cpus]: [number[], number[]] = [[], []]
+  for (let i = 0; i < STOPS; i += 1) {
+    chat.text = ''
+    chat.type('Go: bench-slow.\r')
+    await chat.until('word30')
+    const before = cpuOf(chat)
+    chat.type(ESC)
+    walls.push(await chat.until('Stopped.'))
+    cpus.push(cpuOf(chat) - before)
+    await sleep(300)
+  }
+  await leave(chat)
+  stage.close()
+  return { wall: medianOf(walls), cpu: medianOf(cpus), most: Math.max(...walls) }
+}
+
+/** A megabyte pasted, to its cell. */
+const pasted: Case = async (folder) => {
+  const stage = await openStage(join(folder, `pasted-${process.pid}`))
+  const chat = openChat({ ...stage, env: { ...stage.env, NO_COLOR: '1' } }, '')
+  await chat.until(PROMPT)
+  const text = 'a line of thirty-nine letters and a bit\n'.repeat(PASTE_BYTES / 40)
+  const before = cpuOf(chat)
+  chat.type(`${ESC}[200~${text}${ESC}[201~`)
+  const wall = await chat.until('[pasted ')
+  const cpu = cpuOf(chat) - before
+  await leave(chat)
+  stage.close()
+  return { wall, cpu }
+}
+
 export const terminal: Family = {
   repetitions: 3,
-  cases: { typed, streamed, reopened },
+  cases: { typed, streamed, reopened, named, stopped, pasted },
   lacks: spawnSync('script', ['-qc', 'true', '/dev/null']).status === 0 ? null : 'the program `script`',
   figures: [
     {
@@ -249,6 +331,32 @@ export const terminal: Family = {
       value: (median) => median('reopened.idle'),
       floor: () => 1,
       note: () => 'a chat at rest, a second; ticks of 10 ms',
+    },
+    {
+      name: 'terminal.files',
+      unit: 'CPU ms',
+      target: 30,
+      value: (median) => median('named.mean'),
+      floor: () => 1,
+      note: (median) =>
+        `a key of a name behind "@" among ${FILES} files; the most of ${median('named.keys')}: ${median('named.most').toFixed(1)}`,
+    },
+    {
+      name: 'terminal.stop',
+      unit: 'ms',
+      target: 100,
+      value: (median) => median('stopped.wall'),
+      floor: () => 25,
+      note: (median) =>
+        `Esc to "Stopped."; CPU ${median('stopped.cpu').toFixed(1)}; the slowest of ${STOPS}: ${median('stopped.most').toFixed(0)}; floor: how long an Esc may be the begin of another key`,
+    },
+    {
+      name: 'terminal.paste',
+      unit: 'CPU ms',
+      target: 500,
+      value: (median) => median('pasted.cpu'),
+      floor: () => 1,
+      note: (median) => `1 MB pasted, to its cell; wall ${median('pasted.wall').toFixed(0)} ms`,
     },
   ],
 }

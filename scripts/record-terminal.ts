@@ -1,7 +1,7 @@
 // Pictures of a real terminal, for the README and the guide of the chat: `npm run record`. The demo moves, with its kills and
 // its approval; of the chat each scene is one state. It needs tmux; `npm run build` makes the command that is recorded.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -213,7 +213,7 @@ async function recordMore(): Promise<void> {
     send('Enter')
     await lookUntil(/npm run lint[^]*Allow it\?.*›$/)
     send('y', 'Enter')
-    await lookUntil(/with tabs\.[^]*tokens[^]*\n›$/)
+    await lookUntil(/with tabs\.[^]*1 call · [^]*\n›$/)
     keep('chat-failed', 'A command that failed: its exit code, its last lines, and the key for all of them')
     send('Escape', 'Escape')
     await lookUntil(/Go back to before ›[^]*❯/)
@@ -231,7 +231,87 @@ async function recordMore(): Promise<void> {
   await chaos.close()
 }
 
+const READS = [
+  { tool: 'list', args: { path: '.' } },
+  { tool: 'read', args: { path: 'src/sum.ts' } },
+  { tool: 'read', args: { path: 'package.json' } },
+  { tool: 'search', args: { pattern: 'total' } },
+  { tool: 'search', args: { pattern: 'listening' } },
+]
+
+/** Replies by the words of the person: what a child says is up to nobody. */
+function wordsReply({ body }: { readonly body: unknown }, n: number): ChaosReply {
+  const text = JSON.stringify(body)
+  const has = (words: string): boolean => text.includes(words)
+  if (has('Find what sums.') && !has('Have it searched.'))
+    return { text: 'I search the folder for', deltas: 9, chaos: { stallAfterBytes: 900 } }
+  if (has('spawned_new')) return 'It searches.'
+  if (has('Have it searched.')) return { calls: [{ tool: 'spawn_subagent', args: { prompt: 'Find what sums.' } }] }
+  if (has('Look around.')) return { calls: READS.slice(n % READS.length).slice(0, 1) }
+  if (has('The newest')) return 'The newest one it is.'
+  const choices = ['the oldest', 'The newest', 'both']
+  if (has('Ask me.')) return { calls: [{ tool: 'ask_user', args: { question: 'Which **copy** stays?', choices } }] }
+  return { text: ANSWER, deltas: 30, chaos: { stallAfterBytes: 5_200 } }
+}
+
+/** A message that waits, a question of the model, an agent, a limit, and a server that is away. */
+async function recordWaits(): Promise<void> {
+  const chaos = await startChaos({ script: wordsReply })
+  const fill = (home: string): void => {
+    fillShop(home, chaos.url)
+    const file = join(home, '.config/terret/config.json')
+    const config = JSON.parse(readFileSync(file, 'utf8')) as object
+    writeFileSync(file, JSON.stringify({ ...config, limits: { modelRequests: 5 } }))
+  }
+  await withTerminal([92, 26], fill, async ({ frames, send, type, lookUntil }) => {
+    const keep = (name: string, title: string): void =>
+      write(name, svgOfTerminal(frames.slice(-1), { columns: 92, title }))
+    const enter = (text: string): void => {
+      type(text)
+      send('Enter')
+    }
+    enter('clear; terret --trust')
+    await lookUntil(/›$/)
+    enter('What is wrong with the sum?')
+    await lookUntil(/one step too far[^]*Esc stops\n›$/)
+    enter('and then the docs')
+    await lookUntil(/takes it back/)
+    keep('chat-queued', 'An answer while it streams, and a message that waits for the next step')
+    send('Up')
+    await lookUntil(/› and then the docs$/)
+    send('C-u')
+    send('Escape')
+    await lookUntil(/Stopped\.[^]*\n›$/)
+    enter('/new')
+    await lookUntil(/A new session[^]*\n›$/)
+    enter('Ask me.')
+    await lookUntil(/Your answer, or a number[^]*›$/)
+    keep('chat-asked', 'A question of the model, with choices')
+    enter('2')
+    await lookUntil(/one it is\.[^]*tokens[^]*\n›$/)
+    enter('/new')
+    await lookUntil(/one it is[^]*A new session[^]*\n›$/)
+    enter('Look around.')
+    await lookUntil(/Go on for another[^]*›$/)
+    keep('chat-limit', 'A limit of the run, and the question whether it goes on')
+    enter('n')
+    await lookUntil(/It stays here[^]*\n›$/)
+    send('C-o')
+    await lookUntil(/Esc leaves$/)
+    keep('chat-calls', 'Ctrl-O: the last calls in full')
+    send('Escape')
+    await lookUntil(/\n›$/)
+    enter('/new')
+    await lookUntil(/It stays here[^]*A new session[^]*\n›$/)
+    enter('Have it searched.')
+    await lookUntil(/It searches\.[^]*1 agent works[^]*\n›$/)
+    keep('chat-agents', 'An agent that works for this session, as one row')
+  })
+  await chaos.close()
+}
+
 const only = process.argv[3]
 if (only === undefined || only === 'demo') await recordDemo()
 if (only === undefined || only === 'chat') await recordChat()
 if (only === undefined || only === 'chat') await recordMore()
+if (only === undefined || only === 'chat' || only === 'waits') await recordWaits()

@@ -122,6 +122,9 @@ function textOf({ text, column, columns, classes }: Run, row: number): string {
   return `${back}<text${name} x="${x}" y="${y}" textLength="${length}" xml:space="preserve">${escapeXml(text)}</text>`
 }
 
+/** Letters outside of ASCII have their own place: fonts differ on their widths. */
+const WIDTHS = /[\x20-\x7e\u2500-\u257f]+|[^\x20-\x7e\u2500-\u257f]+/g
+
 /** The pieces of a row that look alike. Rows of spaces are left out. */
 function runsOf(line: string): readonly Run[] {
   const runs: Run[] = []
@@ -131,11 +134,13 @@ function runsOf(line: string): readonly Run[] {
     const codes = part.startsWith('\u001b[') ? part.slice(2, -1) : undefined
     if (codes !== undefined) style = styled(style, codes)
     else if (part !== '') {
-      let columns = 0
-      for (const char of part) columns += columnWidth(char)
-      if (part.trim() !== '' || style.includes('inverse'))
-        runs.push({ text: part, column, columns, classes: style.join(' ') })
-      column += columns
+      for (const text of part.match(WIDTHS) ?? []) {
+        let columns = 0
+        for (const char of text) columns += columnWidth(char)
+        if (text.trim() !== '' || style.includes('inverse'))
+          runs.push({ text, column, columns, classes: style.join(' ') })
+        column += columns
+      }
     }
   }
   return runs

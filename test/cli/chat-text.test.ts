@@ -11,6 +11,8 @@ import {
   cleanModelText,
   widthOf,
   wrapText,
+  fitLines,
+  wrapAnswers,
 } from '../../src/cli/present/terminal-text.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 
@@ -63,6 +65,17 @@ describe('rows', () => {
     expect(widthOf(createPaint(true).red('ab'))).toBe(2)
     expect(clipToWidth('日本語です', 6)).toBe('日本…')
     expect(breakText('日本語', 3)).toEqual(['日', '本', '語'])
+  })
+
+  it('B-TALK-18: the answers of a question are not broken, and a note keeps its indentation where it is wrapped', () => {
+    const question = 'Allow it? y yes · n no · l later, in another process ›'
+    expect(wrapAnswers(question, 30)).toEqual(['Allow it? y yes · n no ·', 'l later, in another process ›'])
+    expect(wrapAnswers(question, 60)).toEqual([question])
+    for (let columns = 10; columns < 60; columns += 1)
+      for (const row of wrapAnswers(question, columns)) expect(widthOf(row)).toBeLessThanOrEqual(columns)
+    expect(fitLines('    also allows: npm test with any words', 24)).toBe(
+      '    also allows: npm\n    ┆ test with any\n    ┆ words',
+    )
   })
 
   it('B-TALK-18: lines are broken between words and around wide letters, and never too wide', () => {

@@ -2,13 +2,16 @@
 // line of ours, be pushed out of sight, or change without a mark.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { widthOf } from '../../src/cli/present/terminal-text.ts'
+import { createPaint, widthOf } from '../../src/cli/present/terminal-text.ts'
 import {
+  diffPreview,
   drawPreview,
   hiddenText,
   MARGINS,
+  paintRows,
   quoteText,
   type DrawSize,
   type DrawnPreview,
@@ -125,6 +128,51 @@ describe('a preview that does not fit', () => {
       expect(whole.hidden).toBeNull()
       expect(textOf(whole).join('').replaceAll('  ┆ ', '')).toContain(command)
     }
+  })
+})
+
+describe('the words of a line that changed', () => {
+  const marked = (before: string, after: string, columns: number, colours = false): readonly string[] =>
+    paintRows(
+      diffPreview(`@@ -1 +1 @@\n-${before}\n+${after}`, { columns, rows: Number.POSITIVE_INFINITY }).rows.slice(1),
+      createPaint(colours),
+    )
+
+  it('B-CLI-314: are marked in each row of a line that is wrapped, with colours and without', () => {
+    const before = 'const total = numbers.filter(isKnown).map(double).reduce(add)'
+    const after = 'const total = numbers.filter(isKnown).flatMap(twice).reduce(add)'
+    expect(marked(before, after, 36)).toEqual([
+      '  │ -const total = numbers.fil',
+      '  ┆ ter(isKnown).[map(double]).reduc',
+      '  ┆ e(add)',
+      '  │ +const total = numbers.fil',
+      '  ┆ ter(isKnown).[flatMap(twice]).re',
+      '  ┆ duce(add)',
+    ])
+    expect(marked(before, after, 36, true).join('\n')).toContain('\u001b[1m\u001b[31mmap(double\u001b[0m\u001b[0m')
+    expect(marked(before, before.replace('filter(isKnown).map(double)', 'all'), 36)).toEqual([
+      '  │ -const total = numbers.[fil]',
+      '  ┆ [ter(isKnown).map(double).]reduc',
+      '  ┆ e(add)',
+      '  │ +const total = numbers.[all]',
+      '  ┆ [.]reduce(add)',
+    ])
+  })
+
+  it('B-CLI-314, B-PREVIEW-3: a mark changes no letter and fits, at any width', () => {
+    const word = fc.constantFrom('sum', '日本語', ' ', '(', 'e\u0301', 'numbers', '.', '👍', 'a'.repeat(30))
+    const words = fc.array(word, { maxLength: 30 }).map((all) => all.join(''))
+    fc.assert(
+      fc.property(words, words, words, words, fc.integer({ min: 20, max: 120 }), (head, a, b, tail, columns) => {
+        const shown = marked(`${head}${a}${tail}`, `${head}${b}${tail}`, columns)
+        const coloured = marked(`${head}${a}${tail}`, `${head}${b}${tail}`, columns, true)
+        expect(coloured.map((row) => stripVTControlCharacters(row))).toEqual(
+          shown.map((row) => row.replace(/[[\]]/g, '')),
+        )
+        for (const row of shown) expect(widthOf(row)).toBeLessThanOrEqual(columns)
+      }),
+      { numRuns: runs(300) },
+    )
   })
 })
 

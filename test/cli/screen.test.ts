@@ -77,4 +77,23 @@ describe('a screen', () => {
     for (const erase of CLEARED) expect(frame).not.toContain(erase)
     screen.close(false)
   })
+
+  it('B-CLI-315: a frame has the size that the terminal has by then, also if its signal comes later', () => {
+    const { screen, out, taken } = openScreen()
+    let columns = 80
+    const asked = (): void => void (out.columns = columns)
+    process.on('SIGWINCH', asked)
+    screen.rest(() => 'x'.repeat(screen.columns))
+    screen.draw()
+    taken()
+    columns = 40
+    screen.draw()
+    const frame = taken()
+    process.off('SIGWINCH', asked)
+    expect(frame).toContain('x'.repeat(39))
+    expect(frame).not.toContain('x'.repeat(40))
+    // The row took two rows of the narrower terminal, and both are gone.
+    expect(frame).toContain('\u001b[2A')
+    screen.close(false)
+  })
 })

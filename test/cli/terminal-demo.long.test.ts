@@ -54,7 +54,7 @@ const stable = (text: string): string =>
 const report = (id: string): string => join(stage.folder, 'terret-demo/reports', `${id}.md`)
 const ALL = ['plan 1 1', 'search 2 1', 'extract 1 1', 'draft 2 1', 'review 1 1', 'propose 1 1', 'finalize 2 1']
 
-describe.skipIf(noTmux)('terret demo at a terminal', { timeout: 120_000 }, () => {
+describe.skipIf(noTmux)('terret demo at a terminal', { timeout: 240_000 }, () => {
   it('B-START-9: kills three workers, one between the write and its commit; the report is written once, and 80 columns and 30 rows hold all of it', async () => {
     const watch = watchProcesses(stage)
     const screen = begun(watch.env)

@@ -99,6 +99,29 @@ describe.skipIf(noTmux)('a chat in a terminal that becomes narrower', { timeout:
   })
 })
 
+describe.skipIf(noTmux)('a chat in a terminal whose size changes', { timeout: 180_000 }, () => {
+  it('B-CLI-315: thirty times while an answer streams, no row of the live part stays above, and each line is there once', async () => {
+    const lines = Array.from(
+      { length: 420 },
+      (_, i) => `- entry ${i} of a list that is wrapped at some widths, as it is long`,
+    )
+    await scriptedBy([{ text: lines.join('\n'), deltas: 840, chaos: { dripMs: 9, splitBytes: 120 } }])
+    const seen = await chat(100, 40)
+    seen.enter('List.')
+    await seen.until(/entry 5 /)
+    let last = 5
+    for (let i = 0; i < 30; i += 1) {
+      seen.resize([100, 58, 80, 44][(i + 1) % 4] ?? 100, 40 - (i % 3))
+      const shown = await seen.until(`entry ${last + 10} of`)
+      last = Math.max(...[...shown.matchAll(/entry (\d+) of/g)].map(([, number]) => Number(number)))
+    }
+    await seen.until(/entry 419 [\s\S]*tokens\n\n.*\n›$/)
+    const shown = seen.text()
+    expect(shown.match(/.*(?:Esc stops|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]).*/gu)).toBeNull()
+    for (let i = 0; i < lines.length; i += 1) expect(shown.split(`entry ${i} of`)).toHaveLength(2)
+  })
+})
+
 describe.skipIf(noTmux || noBubblewrap)('calls in a chat', { timeout: 120_000 }, () => {
   it('B-CLI-312, B-CLI-313, B-CLI-314: are one line each, with the last output and the change', async () => {
     stage.write('work/calc.js', 'for (let i = 0; i <= n; i++) {\n  sum += i\n}\n')

@@ -92,6 +92,10 @@ describe.skipIf(noTmux)('a chat with a server', { timeout: 180_000 }, () => {
     await first.until('The mode is that of the server')
     first.enter('/model')
     await first.until('as the server has it')
+    first.enter('!ls')
+    const refused =
+      'A command after "!" would run on this machine, and this session is on a server: ask the agent to run it, or run it in a terminal there\\.'
+    await first.until(new RegExp(`${refused.replaceAll(' ', '(?: |\\n┆ )')}[\\s\\S]*\\n›$`))
     first.keys('C-d')
     await first.until(/Go on with: terret --server http:\/\/127\.0\.0\.1:\d+ interactive \w{8}/)
   })

@@ -27,6 +27,8 @@ export type Screen = {
   until(there: string | RegExp): Promise<string>
   /** Everything shown so far; with `colours` as it was sent. */
   text(colours?: boolean): string
+  /** What the screen shows now, without what has left it. */
+  shown(colours?: boolean): string
   resize(columns: number, rows: number): void
   /** Resolves when the bell rang. */
   rang(): Promise<void>
@@ -65,10 +67,11 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     `bash --noprofile --rcfile ${rc}`,
   )
   let isClosed = false
-  const text = (colours = false): string => {
-    const shown = tmux('capture-pane', '-p', '-S', '-', ...(colours ? ['-e'] : []))
-    return shown.replace(/[^\S\n]+$/gm, '').trimEnd()
-  }
+  const captured = (colours: boolean, ...more: readonly string[]): string =>
+    tmux('capture-pane', '-p', ...more, ...(colours ? ['-e'] : []))
+      .replace(/[^\S\n]+$/gm, '')
+      .trimEnd()
+  const text = (colours = false): string => captured(colours, '-S', '-')
   const close = async (): Promise<void> => {
     if (isClosed) return
     isClosed = true
@@ -90,6 +93,7 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     },
     until: (there) => until(text, there),
     text,
+    shown: (colours = false) => captured(colours),
     rang: async () => {
       while (tmux('display-message', '-p', '#{window_bell_flag}').trim() !== '1') await pause()
     },

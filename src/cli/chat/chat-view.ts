@@ -7,7 +7,7 @@ import { isRenewable } from './reached-limit.ts'
 import { DOING_RANK, fitStatus, type StatusPart } from './status-line.ts'
 import type { RedrawnPart, Surface } from '../present/screen.ts'
 import { type EventRenderer, type LoggedEvent, type StreamEventOf, Presenter } from '../present/presenter.ts'
-import { clipToWidth, cleanModelText, fitLines, wrapText } from '../present/terminal-text.ts'
+import { clipToWidth, cleanModelText, fitLines, widthOf, wrapText } from '../present/terminal-text.ts'
 import { clean, oneLine } from '../../view/clean.ts'
 import { percentText } from '../../view/shown-text.ts'
 import { INCOMPLETE_TEXTS } from '../present/result-output.ts'
@@ -31,6 +31,8 @@ export class ChatView implements EventRenderer {
   seq = 0
   /** Messages that no request has included yet, by seq. */
   readonly queued = new Map<number, string>()
+  /** True for the queued message that a key takes back. */
+  isTakeable: (seq: number) => boolean = () => false
   /** The seq at which the shown run started. */
   run = 0
   /** The seq at which the last shown run settled. */
@@ -277,9 +279,10 @@ export class ChatView implements EventRenderer {
     // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark, { now: this.#now(), key: this.callKey })
-    const queued = [...this.queued.values()].map((text) =>
-      paint.dim(clipToWidth(`  queued: ${oneLine(text)}`, columns)),
-    )
+    const queued = [...this.queued].map(([seq, text]) => {
+      const way = this.isTakeable(seq) ? ' (↑ takes it back)' : ''
+      return paint.dim(`${clipToWidth(`  queued: ${oneLine(text)}`, columns - widthOf(way))}${way}`)
+    })
     const shown = [
       ...(thought === '' ? [] : [paint.dim(clipToWidth(`  ∴ ${thought}`, columns))]),
       ...calls.slice(0, CALLS_MAX),

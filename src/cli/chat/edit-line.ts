@@ -2,7 +2,7 @@
 // draws. Each grapheme is one cell, and so is a paste of several lines.
 import { clean } from '../../view/clean.ts'
 import type { DrawnRows } from '../present/screen.ts'
-import { widthOf, wrapText } from '../present/terminal-text.ts'
+import { widthOf, wrapAnswers } from '../present/terminal-text.ts'
 import type { KeyPress } from './keys.ts'
 
 /** One cell of the line: its text, and the text shown for it. */
@@ -276,7 +276,7 @@ export type Prompt = { readonly text: string; readonly paint: (text: string) => 
 
 /** The rows of a line after its prompt, and the position of the cursor. Later rows begin below the text. */
 export function drawLine(prompt: Prompt, { cells, at }: InputLine, width: number): DrawnRows {
-  const asked = wrapText(prompt.text, width)
+  const asked = wrapAnswers(prompt.text, width)
   const head = asked.at(-1) ?? ''
   const indent = ' '.repeat(asked.length > 1 ? 2 : Math.min(widthOf(head), Math.floor(width / 2)))
   const rows = asked.map((row) => prompt.paint(row))

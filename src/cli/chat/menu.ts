@@ -79,7 +79,7 @@ export function drawMenu({ rows, at, token }: Menu, paint: Paint, columns: numbe
   const shown = rows.slice(from, from + ROWS_MAX)
   const names = shown.map(({ value }) => (token.type === 'file' ? clean(quotePath(value)) : clean(value)))
   const widest = Math.min(Math.max(...names.map(widthOf)), Math.floor(columns / 2))
-  return shown.map(({ detail = '' }, index) => {
+  const drawn = shown.map(({ detail = '' }, index) => {
     const name = clipToWidth(names[index] ?? '', columns - 4)
     const room = columns - 4 - Math.max(widthOf(name), widest) - 2
     const said =
@@ -89,4 +89,7 @@ export function drawMenu({ rows, at, token }: Menu, paint: Paint, columns: numbe
     const isMarked = from + index === at
     return isMarked ? `  ${paint.cyan('❯')} ${paint.bold(name)}${paint.dim(said)}` : paint.dim(`    ${name}${said}`)
   })
+  return rows.length > ROWS_MAX
+    ? [...drawn, paint.dim(clipToWidth(`    ${at + 1} of ${rows.length} · ↑ ↓`, columns))]
+    : drawn
 }

@@ -46,7 +46,7 @@ const slashCommand = (words: string, says: string, anytime: boolean, act: SlashA
 })
 
 const COMMANDS: Readonly<Record<string, SlashCommand>> = {
-  help: slashCommand('', 'this', true, showHelp),
+  help: slashCommand('', 'all commands', true, showHelp),
   calls: slashCommand('[all]', 'the calls of this session, with their numbers', true, listCalls),
   show: slashCommand('[N] [all]', 'unfold a call: its arguments and its result', true, showCall),
   btw: slashCommand('QUESTION', 'ask aside: the conversation does not have it', true, askAside),

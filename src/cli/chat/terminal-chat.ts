@@ -22,7 +22,7 @@ import { ChatView } from './chat-view.ts'
 import { draftOf } from './pick-commands.ts'
 import { dollarsAgain, isRenewable, limitAtEnd, limitTexts, parseGoOn, watchForEvents } from './reached-limit.ts'
 import { type ChatStatus, fitStatus, readBranch, statusParts } from './status-line.ts'
-import { clipToWidth, fitLines } from '../present/terminal-text.ts'
+import { clipToWidth, fitLines, widthOf } from '../present/terminal-text.ts'
 import { loadMarkdown } from '../present/markdown.ts'
 import { modelText } from '../present/markdown-stream.ts'
 import { type FormField, fieldLine, fieldsIn, whyFormRefused, readField } from '../../view/form-fields.ts'
@@ -99,6 +99,7 @@ export class Chat implements ChatControl {
     this.children = new ChildWatcher(options.place.store)
     const { out } = options.terminal
     this.view.children = (mark) => [...this.children.lines(out.paint, out.columns, mark), ...this.#commandRows(mark)]
+    this.view.isTakeable = (seq) => this.#takeable.at(-1) === seq
     this.view.status = () => statusParts(this.#status())
     if (!options.server) this.view.callKey = 'Ctrl-B background'
     options.background.onEnd = (command, end) => this.#commandEnded(command, end)
@@ -137,6 +138,8 @@ export class Chat implements ChatControl {
       return await this.#talk(card)
     } finally {
       clearInterval(looking)
+      // The next session has agents of its own.
+      this.options.terminal.out.show(null)
     }
   }
 
@@ -367,7 +370,9 @@ export class Chat implements ChatControl {
     this.#warned = false
     if (text.trim() === '') return
     this.options.remember(text)
-    if (!this.options.terminal.echoes) this.view.echo(text)
+    // A message to a run of another process is queued, and shown once it is read.
+    const isQueued = this.#follows && !/^[/!]/.test(text)
+    if (!this.options.terminal.echoes && !isQueued) this.view.echo(text)
     if (text.startsWith('/')) return runSlashCommand(this, text, this.#works)
     if (text.startsWith('!')) return this.#runCommand(text.slice(1).trim())
     return this.say(text)
@@ -473,7 +478,7 @@ export class Chat implements ChatControl {
   async #runCommand(command: string): Promise<void> {
     const { options, view } = this
     const { out } = options.terminal
-    if (options.server) return view.note('Commands of yours run where the chat does, and this session is on a server.')
+    if (options.server) return view.note(SERVER_COMMAND)
     if (command === '') return view.note('Write a command after the "!", such as: !git status')
     if (this.#command) return view.note('A command of yours runs already. Esc stops it.')
     const stop = new AbortController()
@@ -698,7 +703,7 @@ export class Chat implements ChatControl {
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
     const { columns } = terminal.out
     const choice = (text: string, at: number): string => fitLines(`  ${at + 1} ${oneLine(text)}`, columns)
-    terminal.out.say('ask', [modelText(asked, terminal.out.style), ...offered.map(choice)].join('\n'))
+    terminal.out.say('question', [modelText(asked, terminal.out.style), ...offered.map(choice)].join('\n'))
     const fields = fieldsIn(args)
     const filled = fields.length === 0 ? null : await this.#fill(fields)
     if (fields.length > 0 && filled === null) return false
@@ -773,14 +778,17 @@ export class Chat implements ChatControl {
     const room = { columns, rows: whole ? Number.POSITIVE_INFINITY : Math.max(8, rows - 10) }
     const action = await previewCall(setup.folder, pending, room)
     const before = pending.denied ? ['refused before in this run'] : []
-    const title = [callSubject(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
-    const wants = paint.bold(fitLines(`? ${title} (call ${shownId(pending.callId)})`, columns))
+    const about = [action.sum, ...before].filter((text) => text !== '').map((text) => ` · ${text}`)
+    const end = `${about.join('')} (call ${shownId(pending.callId)})`
+    // All of it stands below.
+    const subject = clipToWidth(callSubject(pending), Math.max(SUBJECT_COLUMNS_MIN, columns - 2 - widthOf(end)))
+    const wants = paint.bold(fitLines(`? ${subject}${end}`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown = new Set([...this.#shown, pendingKey(pending)])
     const call = this.view.calls.at(pending.sessionId, pending.callId)
     if (call) call.isShown = true
     const last = hidden === null ? [] : [paint.yellow(fitLines(hidden, columns))]
-    terminal.out.say('ask', [wants, ...paintRows(action.rows, paint), ...last].join('\n'))
+    terminal.out.say('question', [wants, ...paintRows(action.rows, paint), ...last].join('\n'))
     return hidden !== null
   }
 
@@ -834,6 +842,10 @@ type PersonCommandRun = {
   readonly stop: AbortController
 }
 
+const SERVER_COMMAND =
+  'A command after "!" would run on this machine, and this session is on a server: ask the agent to run it, or run it in a terminal there.'
+/** The least room for the subject of a question in its first row. */
+const SUBJECT_COLUMNS_MIN = 20
 /** How many rows of a command that runs are shown. */
 const LAST_ROWS = 5
 /** How many rows of the output of a person's command are shown. The model is told more. */

@@ -4,7 +4,7 @@
 import type { Pending } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import type { FileChange, Preview } from '../../tools/files/preview-call.ts'
-import { breakText, type Paint, type TextSpan, widthOf } from './terminal-text.ts'
+import { breakSpans, breakText, type Paint, type TextSpan, widthOf } from './terminal-text.ts'
 import { showEndBlanks, exposedLine, oneLine, safeJson, shownLine } from '../../view/clean.ts'
 import { argChanges } from '../../view/argument-changes.ts'
 import { isObject } from '../../view/untrusted-json.ts'
@@ -31,8 +31,8 @@ export type PreviewRow = {
   readonly blank?: boolean
   /** The number of characters before the shown part of the first text. */
   readonly lead?: number
-  /** What differs from the line that it replaces, or that replaces it: a part of the first text. */
-  readonly changed?: TextSpan
+  /** What differs from the line that it replaces, or that replaces it: a part of each text, or null. */
+  readonly changed?: readonly (TextSpan | null)[]
 }
 
 export type DrawnPreview = {
@@ -131,10 +131,10 @@ function markWords(rows: readonly PreviewRow[], columns: number): readonly Previ
     const added = runOf(rows, start + removed, 'added')
     for (let i = start; removed === added && i < start + removed; i += 1) {
       const [before, after] = [rows[i], rows[i + removed]]
-      const spans = before && after ? changedWords(before, after, columns) : null
+      const spans = before && after ? changedWords(lineOf(before), lineOf(after)) : null
       if (!before || !after || !spans) continue
-      marked[i] = { ...before, changed: spans[0] }
-      marked[i + removed] = { ...after, changed: spans[1] }
+      marked[i] = markRow(before, spans[0], columns)
+      marked[i + removed] = markRow(after, spans[1], columns)
     }
     start += Math.max(1, removed + added)
   }
@@ -150,15 +150,30 @@ function runOf(rows: readonly PreviewRow[], start: number, tone: Tone): number {
 /** Lines that have less in common are two lines, and not one that was changed. */
 const COMMON_SHARE = 0.3
 
-/** Null if the lines are wrapped, have no room for marks, or have little in common. */
-function changedWords(
-  before: PreviewRow,
-  after: PreviewRow,
-  columns: number,
-): readonly [before: TextSpan, after: TextSpan] | null {
-  const [a = '', b = ''] = [before.texts[0], after.texts[0]]
-  const hasRoom = [before, after].every(({ texts }) => texts.length === 1 && widthOf(texts[0] ?? '') + 2 <= columns)
-  if (!hasRoom) return null
+/** The columns of the brackets that mark words where there are no colours. */
+const BRACKETS_COLUMNS = 2
+
+/** The row with its changed part marked. A line without room for the marks is wrapped, and marked in each of its rows. */
+function markRow(row: PreviewRow, { from, to }: TextSpan, columns: number): PreviewRow {
+  const line = lineOf(row)
+  const fits = widthOf(line) + BRACKETS_COLUMNS <= columns
+  const room = wrapColumns(columns) - BRACKETS_COLUMNS
+  const pieces = fits ? [{ from: 0, to: line.length }] : breakSpans(line, room)
+  const changed = pieces.map((piece, i) => {
+    const [begin, end] = [Math.max(from, piece.from), Math.min(to, piece.to)]
+    const lead = i === 0 ? 0 : MORE.length - piece.from
+    return begin < end ? { from: begin + lead, to: end + lead } : null
+  })
+  return { ...row, texts: withMargins(pieces.map((piece) => line.slice(piece.from, piece.to))), changed }
+}
+
+/** The line of a row before it was wrapped. */
+function lineOf({ texts }: PreviewRow): string {
+  return texts.map((text, i) => (i === 0 ? text : text.slice(MORE.length))).join('')
+}
+
+/** Null if the lines have little in common. */
+function changedWords(a: string, b: string): readonly [before: TextSpan, after: TextSpan] | null {
   const lead = MARGIN.length + 1
   const words = (text: string): readonly string[] =>
     text.slice(lead).match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]+/gu) ?? []
@@ -210,11 +225,17 @@ const LINE_CHARS_MAX = 4_000
 
 /** One line as a row, wrapped to the columns. shortenRow cuts long ones. */
 function rowOf(line: string, tone: Tone, place: string, columns: number): PreviewRow {
-  const room = Math.max(16, columns - MORE.length)
   if (widthOf(line) <= columns && line.length <= LINE_CHARS_MAX) return { texts: [line], tone, place }
-  const pieces = Number.isFinite(columns) ? breakText(line, room) : [line]
-  const more = pieces.map((piece, i) => (i === 0 ? piece : `${MORE}${piece}`))
-  return { texts: more, tone, place }
+  const pieces = Number.isFinite(columns) ? breakText(line, wrapColumns(columns)) : [line]
+  return { texts: withMargins(pieces), tone, place }
+}
+
+function wrapColumns(columns: number): number {
+  return Math.max(16, columns - MORE.length)
+}
+
+function withMargins(pieces: readonly string[]): readonly string[] {
+  return pieces.map((piece, i) => (i === 0 ? piece : `${MORE}${piece}`))
 }
 
 /** A long row shortened to its beginning, its end and the size of the gap. Null if it is short enough. */
@@ -229,7 +250,8 @@ function shortenRow(row: PreviewRow, columns: number): PreviewRow | null {
   if (texts.length <= PIECES_MAX) return null
   const chars = (some: readonly string[]): number => some.reduce((sum, text) => sum + text.length - MORE.length, 0)
   const cut = asideRows(cutText(chars(texts.slice(3, -2)), chars(texts) - lead + MORE.length), columns)
-  return { ...row, texts: [...texts.slice(0, 3), ...cut, ...texts.slice(-2)] }
+  const changed = row.changed && [...row.changed.slice(0, 3), ...cut.map(() => null), ...row.changed.slice(-2)]
+  return { ...row, texts: [...texts.slice(0, 3), ...cut, ...texts.slice(-2)], ...(changed && { changed }) }
 }
 
 function cutText(gone: number, all: number): string {
@@ -258,7 +280,7 @@ function foldBlankRows(rows: readonly PreviewRow[], columns: number): readonly P
     if (row && run.length > BLANK_ROWS_MAX) {
       const what = row.tone === 'added' ? 'added' : row.tone === 'removed' ? 'removed' : 'blank'
       const text = `${run.length} ${what === 'blank' ? '' : `${what} `}lines with nothing in them`
-      folded.push({ ...row, texts: asideRows(text, columns) })
+      folded.push({ ...row, texts: asideRows(text, columns), changed: [] })
     } else folded.push(...run)
     start += run.length
   }
@@ -327,13 +349,14 @@ export function paintRows(rows: readonly PreviewRow[], paint: Paint): readonly s
   }
   return rows.flatMap(({ texts, tone, changed }) => {
     const colour = colours[tone] ?? ((text: string) => text)
-    const [first = ''] = texts
-    if (!changed || changed.from >= changed.to) return texts.map(colour)
-    const { from, to } = changed
-    const part = first.slice(from, to)
-    // Without colours brackets say which words changed.
-    const shown = paint.bold(part) === part ? `[${part}]` : paint.bold(colour(part))
-    return [`${colour(first.slice(0, from))}${shown}${colour(first.slice(to))}`]
+    return texts.map((text, at) => {
+      const span = changed?.[at]
+      if (!span) return colour(text)
+      const part = text.slice(span.from, span.to)
+      // Without colours brackets say which words changed.
+      const shown = paint.bold(part) === part ? `[${part}]` : paint.bold(colour(part))
+      return `${colour(text.slice(0, span.from))}${shown}${colour(text.slice(span.to))}`
+    })
   })
 }
 

@@ -5,8 +5,8 @@ import { type Paint, createPaint, widthOf } from './terminal-text.ts'
 import { MarkdownStream } from './markdown-stream.ts'
 import type { TextStyle } from './markdown.ts'
 
-/** The kind of a line. A blank line separates two different kinds. */
-export type LineKind = 'you' | 'model' | 'call' | 'note' | 'ask'
+/** The kind of a line. A blank line separates two different kinds, and stands before each message and each question. */
+export type LineKind = 'you' | 'model' | 'call' | 'note' | 'ask' | 'question'
 
 /** The part that is redrawn: running calls and the status. */
 export type RedrawnPart = { readonly calls: readonly string[]; readonly status: string | null }
@@ -116,7 +116,8 @@ export class Screen implements Surface {
 
   #add(kind: LineKind, text: string): void {
     this.#above += `${this.#gap(kind) ? '\n' : ''}${text}\n`
-    this.#last = kind
+    // What is said of a question belongs to it.
+    this.#last = kind === 'question' ? 'ask' : kind
   }
 
   show(moving: ((mark: string) => RedrawnPart) | null): void {
@@ -145,6 +146,7 @@ export class Screen implements Surface {
   readonly draw = (): void => {
     this.#settle()
     if (this.#isClosed || this.#isHeld) return
+    if (this.#drawn.rows.length > 0) readSizes()
     const { finished, open } = this.#text?.look(this.style) ?? NO_TEXT
     this.#addText(finished)
     if (!this.#input && !this.#moving) return this.lift()
@@ -278,6 +280,14 @@ export class Screen implements Surface {
       ...(status === null ? [] : [status]),
     ]
   }
+}
+
+/**
+ * Node asks a terminal for its size when the signal of a change is handled, which may be after the next frame. What
+ * handles that signal asks now.
+ */
+function readSizes(): void {
+  process.emit('SIGWINCH', 'SIGWINCH')
 }
 
 function screenRows(out: NodeJS.WriteStream): number {

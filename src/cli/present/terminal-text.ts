@@ -49,8 +49,26 @@ export const MARGIN_COLUMNS = SAID.length
 /** Wraps lines of this program that quote other text, so that no row begins with the quoted text. */
 export function fitLines(text: string, columns: number): string {
   if (!Number.isFinite(columns)) return text
-  const fit = (line: string): string => (widthOf(line) <= columns ? line : wrapText(line, columns, MORE).join('\n'))
+  const fit = (line: string): string => {
+    if (widthOf(line) <= columns) return line
+    const [indent = ''] = /^ {0,8}/.exec(line) ?? []
+    return wrapText(line, columns, `${indent}${MORE}`).join('\n')
+  }
   return text.split('\n').map(fit).join('\n')
+}
+
+const SEPARATOR = ' · '
+
+/** Wraps a question with its answers, so that no answer is broken that fits in a row. */
+export function wrapAnswers(text: string, columns: number): readonly string[] {
+  const rows: string[] = []
+  for (const part of text.split(SEPARATOR)) {
+    const joined = rows.length === 0 ? part : `${rows.at(-1)}${SEPARATOR}${part}`
+    const isWithin = widthOf(joined) + SEPARATOR.trimEnd().length <= columns
+    if (rows.length === 0 || isWithin) rows.splice(-1, 1, joined)
+    else rows.splice(-1, 1, `${rows.at(-1)}${SEPARATOR.trimEnd()}`, part)
+  }
+  return rows.flatMap((row) => wrapText(row, columns))
 }
 
 /** A line can be broken at spaces, and around wide letters. */
