@@ -230,6 +230,9 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
       remove: value('SEQ', 'let the pin with this number go, as the list shows it'),
     },
   ),
+  rename: entry('ID TITLE…', [2, MANY], 'give a session another title in lists; it goes on as it is', {
+    by: value('WHO', 'who gives the title, in the log (default: your user name)'),
+  }),
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
     at: value('SEQ', 'the event (default: the last)'),
   }),

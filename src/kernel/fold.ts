@@ -113,6 +113,8 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'user.unschedule':
       s.wakes = s.wakes.filter((w) => w.key !== e.key)
       return
+    case 'user.rename':
+      return
     case 'run.deferred':
       return deferRun(s, e)
     case 'run.ending':

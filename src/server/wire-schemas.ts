@@ -113,6 +113,7 @@ export const BODIES = {
   ),
   schedule: closedObject({ at: wholeSchema, inMs: wholeSchema, reason: textSchema, key: textSchema }),
   unschedule: closedObject({ key: textSchema }, ['key']),
+  rename: closedObject({ title: filled }, ['title']),
   pursue: closedObject(
     {
       description: { ...filled, description: 'What must be reached.' },
@@ -243,6 +244,7 @@ export type AnswerName =
   | 'Pinned'
   | 'Scheduled'
   | 'Unscheduled'
+  | 'Renamed'
   | 'Pursued'
   | 'Done'
   | 'Removed'

@@ -296,6 +296,8 @@ export type ScheduledAnswer = Frozen<{
 }>
 /** Whether a wake was dropped. */
 export type UnscheduledAnswer = Frozen<{ dropped: boolean }>
+/** The title as lists show it, by the seq of its event. `duplicate`: it was given before under this key. */
+export type RenamedAnswer = Frozen<{ title: string; seq: number; duplicate: boolean }>
 /** The acknowledgement of a pursuit. */
 export type PursuedAnswer = Frozen<{
   eventId: string
@@ -572,6 +574,8 @@ export type BudgetBody = Frozen<{ callId: 'budget'; allow: boolean; usd?: number
 export type ScheduleBody = Frozen<{ at?: number; inMs?: number; reason?: string; key?: string }>
 /** Which wake is dropped. */
 export type UnscheduleBody = Frozen<{ key: string }>
+/** Another title for a session. */
+export type RenameBody = Frozen<{ title: string }>
 /** What a session is to reach, and the rubric it is graded by. */
 export type PursueBody = Frozen<{ description: string; rubric: string; roundsMax?: number; usd?: number }>
 /** Whether a session is stopped or paused. */

@@ -6,7 +6,10 @@ import type { Event, EventOf } from '../../kernel/event.ts'
 import type { Card } from '../../ports/store.ts'
 import { titleFromText } from '../../view/title.ts'
 
-/** `words` are the first words of the first message. They are the title unless the host set one. */
+/**
+ * `words` are the title that the log itself gives, also without the host's data: the first words of the first message,
+ * or what the session was renamed to since.
+ */
 export type LogFacts = Frozen<{
   created: number
   tokens: number
@@ -23,6 +26,10 @@ export function factsAfter(facts: LogFacts, event: Event): LogFacts {
   if (event.type === 'user.message') {
     const words = facts.words ?? titleFromText(titleSource(event.parts))
     return words === facts.words ? facts : { ...facts, words, title: facts.title ?? words }
+  }
+  if (event.type === 'user.rename') {
+    const title = titleFromText(event.title)
+    return title === null ? facts : { ...facts, words: title, title }
   }
   if (event.type === 'session.created') return { ...facts, created: event.at, ...hostFacts(event.metadata, facts) }
   // The host data of an imported file is not trusted.
