@@ -122,10 +122,7 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'run.settled':
       return applySettlement(s, e)
     case 'session.closed':
-      s.closed = true
-      s.inputs = []
-      s.wakes = []
-      return
+      return applyClose(s)
     case 'session.imported':
       return applyImport(s, e)
     case 'run.reviewed':
@@ -133,6 +130,12 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'call.reviewed':
       return applyCallReview(turnOf(s), e)
   }
+}
+
+function applyClose(s: OpenSession): void {
+  s.closed = true
+  s.inputs = []
+  s.wakes = []
 }
 
 function applyMessage(s: OpenSession, e: EventOf<'user.message'>): void {
