@@ -439,7 +439,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
 /** Commands that work with a remote server in the same way as here. */
 const FAR = new Set(
   (
-    'interactive run resume wake interrupt approve reject answer fork undo pin delete ' +
+    'interactive run resume wake interrupt approve reject answer rename fork undo pin delete ' +
     'list inspect pending tail history export tasks handoffs letters board cron help'
   ).split(' '),
 )
