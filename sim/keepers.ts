@@ -19,14 +19,13 @@ import type { Oracle } from './oracle.ts'
 import type { Stage } from './people.ts'
 import type { SimProcess } from './process.ts'
 import { OWN } from './programs.ts'
-import { Chance } from './scheduler.ts'
+import type { Chance } from './scheduler.ts'
 // A harness loads these when they are first needed.
 import '../src/sessions/fork.ts'
 import '../src/sessions/compact.ts'
 import '../src/sessions/drive/removed.ts'
 
 const KEEPER = 'keeper'
-const SHARE = 0.6
 const DEPTH = 3
 const LOOK_MS = 20
 /** So long that the older part of a session can be summarised. */
@@ -34,11 +33,11 @@ const TEXT_CHARS = 3_000
 const BY = 'a keeper'
 
 /**
- * Whether this seed has keepers. Its own chance, so that the other seeds are as they were. A run that a wrong clock put off is not waited
+ * Whether this seed has keepers: each does in which they can be. A run that a wrong clock put off is not waited
  * for, hooks would hold back what is said, and a consumer could be told of a session that is gone.
  */
 export function hasKeepers(seed: number, { clocks, hooks, outage }: Cast): boolean {
-  return !clocks && hooks === null && outage === null && !hasListeners(seed) && new Chance(seed ^ 0x6ee9).yes(SHARE)
+  return !clocks && hooks === null && outage === null && !hasListeners(seed)
 }
 
 export class Keepers {
@@ -183,7 +182,7 @@ export class Keepers {
     this.tally.kept += 1
   }
 
-  /** Nobody can say anything to what is closed. */
+  /** A session that is closed takes no message. */
   async #close(session: string): Promise<void> {
     const done = await this.#desks.ask((harness) => harness.session(session).close({ by: BY }))
     if (done === null || this.#stage.over()) return

@@ -1,10 +1,9 @@
 // The file of a long run: a first line that says what is run, then the report of each seed in a line of JSON. A run that was ended goes on
 // with the seeds that are not there.
-import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { appendFileSync, createReadStream, existsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { refuse } from './arguments.ts'
+import { commitHere } from './commit-here.ts'
 import type { Report } from './simulate.ts'
 
 /** Two runs of which this differs are not one run. */
@@ -66,18 +65,5 @@ function parsed(text: string): Partial<Head & Report> | null {
     return JSON.parse(text) as Partial<Head & Report>
   } catch {
     return null
-  }
-}
-
-/** With a digest of what was changed since, so that no two states of the code have the same name. */
-function commitHere(): string {
-  const git = (...args: readonly string[]): string =>
-    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1e9 })
-  try {
-    const [head, changes] = [git('rev-parse', '--short=12', 'HEAD').trim(), git('diff', 'HEAD')]
-    if (changes === '') return head
-    return `${head}+${createHash('sha256').update(changes).digest('hex').slice(0, 8)}`
-  } catch {
-    return 'unknown'
   }
 }

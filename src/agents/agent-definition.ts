@@ -26,21 +26,29 @@ export type OmittedSections = Frozen<{
 
 /** An agent as its file describes it. */
 export type AgentDefinition = Frozen<{
+  /** The name by which it is started. */
   id: string
   /** When to use it: the models of its parents read this. */
   whenToUse: string
+  /** Its name for people. */
   displayName: string
   /** `inherit`, `provider:model` or `hint:NAME`. */
   model: string
+  /** How freely its model chooses its words. */
   temperature: number
   /** The most requests to the model in one run. */
   maxIterations: number
+  /** The tools that it may use, or all of the harness. */
   tools: 'all' | readonly string[]
+  /** Of these tools it has none, whatever else is said. */
   disallowedTools: readonly string[]
+  /** Tools that it has beside the others. */
   extraTools: readonly string[]
   /** The MCP servers and skills it has. Null: no servers, and all skills. */
   skillFilter: 'all' | readonly string[] | null
+  /** Sections of the prompt that are left out. */
   omit: OmittedSections
+  /** How its commands are confined. */
   sandbox: SandboxMode
   /** The definitions it may start. */
   subagents: readonly string[]
@@ -48,13 +56,19 @@ export type AgentDefinition = Frozen<{
   integrations: boolean
   /** The tool with which others start it. */
   delegateName: string
+  /** Its place among agents, which decides whom it may start. */
   tier: Tier
   /** Null: the default of every subagent. */
   maxResultChars: number | null
+  /** How long one run may work, in ms. Null: the default of every subagent. */
   timeoutMs: number | null
+  /** How much its results are shortened. Null: the default of every subagent. */
   compression: 'auto' | 'full' | 'light' | 'off' | null
+  /** The text of the file below its keys, which are the instructions. */
   prompt: string
+  /** Where the file comes from. */
   layer: Layer
+  /** The path of the file. */
   file: string
   /** The line of each key in the file. */
   lines: Readonly<Record<string, number>>

@@ -24,12 +24,11 @@ import { DOCS_TOOL, docsTool } from './docs-tool.ts'
 import { LAST_RUN_TOOL, type LastRunStore, lastRunTool } from './last-run-tool.ts'
 import { promptOf, type PromptSections } from './agent-prompt.ts'
 
-/**
- * Models that the user fixed. A team is a definition with its subagents: `teams.planner` is `planner` and the agents it
- * lists.
- */
+/** Models that the user fixed. */
 export type AgentPins = {
+  /** The model of the definition `orchestrator`. */
   readonly orchestrator?: { readonly model?: string }
+  /** By definition: the model of that agent (`lead_model`), and of the agents that it lists (`agent_model`). */
   readonly teams?: Readonly<Record<string, { readonly lead_model?: string; readonly agent_model?: string }>>
 }
 

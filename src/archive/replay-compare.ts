@@ -7,9 +7,13 @@ import { isChildKey } from '../stores/plan/store-ids.ts'
 
 /** A recorded session that was run again, and where it went another way. */
 export type Rerun = {
+  /** The events of the new session. */
   readonly events: readonly Event[]
+  /** The events have the same types in the same order. */
   readonly sameTypes: boolean
+  /** The same calls were asked for, in the same order. */
   readonly sameCalls: boolean
+  /** The calls had the same results. */
   readonly sameResults: boolean
   /** The first position where the logs differ; null if they do not. `seq` is in the old log, `now` in the new one. */
   readonly divergence: {

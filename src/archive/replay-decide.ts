@@ -10,7 +10,14 @@ import { EMPTY } from '../kernel/session.ts'
 import { canonicalJson } from '../tools/core/canonical-json.ts'
 
 /** `expected` is what today's code decides before event `seq`, and `found` is what the log contains. */
-export type DecisionDifference = { readonly seq: number; readonly expected: Decision; readonly found: Event }
+export type DecisionDifference = {
+  /** The event in question. */
+  readonly seq: number
+  /** What today's code decides before it. */
+  readonly expected: Decision
+  /** What the log has there. */
+  readonly found: Event
+}
 
 /** Empty if today's code decides the same everywhere. `decide` is `next`, or other code to compare with the log. */
 export function redecide(events: readonly Event[], decide: typeof next = next): readonly DecisionDifference[] {

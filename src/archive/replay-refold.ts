@@ -11,24 +11,36 @@ import { readLogEvents, readLog } from '../view/session-log.ts'
 
 /** A session that was folded anew, and the first difference from what was stored. */
 export type Refolded = {
+  /** The id of the session. */
   readonly session: string
+  /** How many events were folded. */
   readonly events: number
   /** A snapshot of an older fold version is not read, so it is not compared. */
   readonly snapshot: 'none' | 'old' | 'compared'
   /** The state at the end of the log, as canonical JSON. */
   readonly state: string
+  /** The first difference. Null if there is none. */
   readonly difference: FoldDifference | null
 }
 
 /** The first place where two states differ. */
-type StateDifference = { readonly path: string; readonly expected: Json; readonly found: Json }
+type StateDifference = {
+  /** Where in the state they differ. */
+  readonly path: string
+  /** The value of the first way. */
+  readonly expected: Json
+  /** The value of the other way. */
+  readonly found: Json
+}
 
 /**
  * After event `seq` the states differ: between copying and folding in place, between the beginning and the snapshot, or
  * the event cannot be folded.
  */
 export type FoldDifference = StateDifference & {
+  /** The event after which they differ. */
   readonly seq: number
+  /** How it differs: a copy from folding in place, a state that was folded from (`source`), a snapshot. Or it cannot be folded. */
   readonly type: 'unfoldable' | 'copy' | 'source' | 'snapshot'
 }
 

@@ -58,7 +58,9 @@ export type RerunSession = { readonly id: string; run(): Promise<unknown> }
 
 /** A recorded session as something to run: its model answers as it did then, and its tools return what they did. */
 export type Recording = {
+  /** Gives the recorded replies, in their order. */
   readonly model: Model
+  /** The tools of the recording, which return recorded results, run, or are replaced, as the options say. */
   readonly tools: readonly Tool[]
   /** Sends the recorded input of people in its order and at its places, and compares the result. Works once. */
   readonly run: (session: RerunSession, store: Store) => Promise<Rerun>

@@ -13,8 +13,18 @@ import { invalidImport } from './schema-check.ts'
 import { recordsOf } from './stream-file.ts'
 
 /** `records` are the file. */
-export type Archive = ArchivedTree & { readonly records: Portable }
-export type ArchivedTree = { readonly session: string; readonly tree: SessionTree; readonly digest: string }
+export type Archive = ArchivedTree & {
+  /** The lines of the file. */
+  readonly records: Portable
+}
+export type ArchivedTree = {
+  /** The id of the root session. */
+  readonly session: string
+  /** The logs of the session and its children, with their files and money. */
+  readonly tree: SessionTree
+  /** The hash of all of it. A store takes back only an archive with the digest that it gave away. */
+  readonly digest: string
+}
 
 /** Reads a session with its children and files, for an export. */
 export async function archiveOf(store: CompleteStore, root: string): Promise<Archive> {

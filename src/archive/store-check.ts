@@ -14,20 +14,38 @@ import { cardOf } from '../view/card.ts'
 import { requiredBlobs } from '../view/readable-blobs.ts'
 
 /** `what` names a session, an account, a hold, a blob or the store. */
-export type StoreProblem = { readonly what: string; readonly text: string }
+export type StoreProblem = {
+  /** The session, account, hold or blob that is wrong, or the store itself. */
+  readonly what: string
+  /** What is wrong with it, as a sentence. */
+  readonly text: string
+}
 /** What `checkStore` read, and every problem it found. */
 export type StoreCheck = {
+  /** How many sessions were read. */
   readonly sessions: number
+  /** How many events were read. */
   readonly events: number
+  /** How many blobs were read. */
   readonly blobs: number
+  /** How many accounts of money were read. */
   readonly accounts: number
+  /** How many open holds were read. */
   readonly holds: number
+  /** What is wrong. Empty: nothing was found. */
   readonly problems: readonly StoreProblem[]
   /** Cards written by an earlier version: lists by outcome do not find them. `repairCard` updates one. */
   readonly behind: readonly OutdatedCard[]
 }
 /** `says` holds the fields that follow from the log and that the card lacks. */
-export type OutdatedCard = { readonly session: string; readonly seq: number; readonly says: Pick<Card, NewerField> }
+export type OutdatedCard = {
+  /** The session of the card. */
+  readonly session: string
+  /** The seq of its last event. */
+  readonly seq: number
+  /** The fields that follow from the log and that the card lacks. */
+  readonly says: Pick<Card, NewerField>
+}
 
 /** Cards of earlier versions lack these fields. */
 const LATER = ['cause', 'limit', 'unknown'] as const

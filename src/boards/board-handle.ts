@@ -71,6 +71,7 @@ export async function openBoard(sessions: BoardSessions, options: BoardOptions):
 
 /** A board of this store, by the id of its session. */
 export class BoardHandle {
+  /** The id of the board's session. */
   readonly id: string
   readonly #sessions: BoardSessions
 
@@ -118,6 +119,7 @@ export class BoardHandle {
     await this.#end('fail', by, claim)
   }
 
+  /** Gives the card back. This counts as a try, as `fail` does. */
   async release(by: string, claim: HeldClaim & WithKey): Promise<void> {
     await this.#end('release', by, claim)
   }
@@ -130,11 +132,13 @@ export class BoardHandle {
     await this.say({ action, by, ...claim }, key)
   }
 
+  /** Adds cards in the name of the host or of a lead. Returns all cards of the board. */
   async add(by: string, cards: readonly NewTask[]): Promise<readonly BoardCard[]> {
     await this.say({ action: 'add', by, cards })
     return (await this.read()).cards
   }
 
+  /** Adds a member in the name of the host or of a lead. */
   async join(by: string, member: Member): Promise<void> {
     await this.say({ action: 'join', by, member })
   }

@@ -11,17 +11,41 @@ export type BoardStatus = (typeof STATUSES)[number]
 export const CARDS_MAX = 200
 export const TEXT_CHARS_MAX = 500
 
-/**
- * `planned`: a person approved the card with the plan. The other fields are for shared boards: the cards that must be
- * done first, the holder, the number of claims, and the version of its last change.
- */
+/** A card of a board. */
 export type BoardCard = Frozen<
-  { id: string; text: string; status: BoardStatus; note?: string; planned?: true } & SharedFields
+  {
+    /** The id of the card, such as `t1`. */
+    id: string
+    /** What is to be done. */
+    text: string
+    /** How the task stands. */
+    status: BoardStatus
+    /** What was said about it last. Absent for nothing. */
+    note?: string
+    /** A person approved the card with the plan. */
+    planned?: true
+  } & SharedFields
 >
-type SharedFields = { needs?: readonly string[]; by?: string; attempts?: number; changed?: number }
+type SharedFields = {
+  /** On shared boards: the cards that must be done first. */
+  needs?: readonly string[]
+  /** On shared boards: the member that holds it. */
+  by?: string
+  /** On shared boards: how often it was claimed. */
+  attempts?: number
+  /** On shared boards: the version of the board at its last change. */
+  changed?: number
+}
 
-/** `made` is the number of cards ever added: an id is never used again. */
-export type Board = Frozen<{ version: number; made: number; cards: readonly BoardCard[] }>
+/** A board with its cards. */
+export type Board = Frozen<{
+  /** Grows with every change. */
+  version: number
+  /** The number of cards ever added: an id is never used again. */
+  made: number
+  /** The cards, in the order in which they were added. */
+  cards: readonly BoardCard[]
+}>
 
 export const NO_CARDS: Board = { version: 0, made: 0, cards: [] }
 
@@ -29,10 +53,22 @@ export const GOAL_STATUSES = ['active', 'paused', 'budget_limited', 'complete'] 
 /** How a goal stands. */
 export type GoalStatus = (typeof GOAL_STATUSES)[number]
 /** What a session works towards, and whether it has got there. */
-export type Goal = Frozen<{ text: string; status: GoalStatus; note?: string }>
+export type Goal = Frozen<{
+  /** What the session works towards. */
+  text: string
+  /** How the goal stands. */
+  status: GoalStatus
+  /** What was said about it last. Absent for nothing. */
+  note?: string
+}>
 
 /** The board of a session, and its goal if it has one. */
-export type BoardState = { readonly board: Board; readonly goal: Goal | null }
+export type BoardState = {
+  /** The board. Without cards if the session has none. */
+  readonly board: Board
+  /** The goal. Null if the session has none. */
+  readonly goal: Goal | null
+}
 
 /** The tools whose results hold the board, and the tool whose results hold the goal. */
 export const TODO = 'todo'

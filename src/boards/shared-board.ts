@@ -5,27 +5,46 @@ import type { Frozen } from '../kernel/content.ts'
 import { type Board, type BoardCard, boardIn, CARDS_MAX, NO_CARDS, TEXT_CHARS_MAX } from './board.ts'
 import { isObject, asList, asString } from '../view/untrusted-json.ts'
 
-/**
- * `session`: the session the member works in. A member without one is outside of the store, and loses its cards only by
- * leaving. `child`: only that child of the lead may be this member, whatever name another session gives.
- */
+/** Who may claim cards of a shared board. */
 export type Member = Frozen<
-  { name: string; role: 'lead' | 'worker'; session?: string; child?: Frozen<MemberChild> } & MemberState
+  {
+    /** The name of the member on this board. */
+    name: string
+    /** A lead may also add cards and members. */
+    role: 'lead' | 'worker'
+    /** The session that it works in. Without one it is outside of the store, and loses its cards only by leaving. */
+    session?: string
+    /** Only this child of the lead may be the member, whatever name another session gives. */
+    child?: Frozen<MemberChild>
+  } & MemberState
 >
 /**
  * `rests`: its last run has ended, or someone stopped it. `told`: how often it was told to go on since its last claim.
  */
-type MemberState = { rests?: 'ended' | 'stopped'; told?: number }
+type MemberState = {
+  /** Its last run has ended, or someone stopped it. Absent while it works. */
+  rests?: 'ended' | 'stopped'
+  /** How often it was told to go on since its last claim. */
+  told?: number
+}
 /** A child of `parent`, by the name of its task. */
 type MemberChild = { parent: string; task: string }
 /** Tasks that several sessions work on, and the members who may take them. */
-export type SharedBoard = Board & Frozen<{ members: readonly Member[]; attemptsMax: number }>
+export type SharedBoard = Board &
+  Frozen<{
+    /** Who may claim its cards. */
+    members: readonly Member[]
+    /** How often a card is claimed before it is `blocked`. */
+    attemptsMax: number
+  }>
 
-/**
- * `needs` are ids of cards on the board, or of cards added in the same change: `t1` is the first card of the board, and
- * so on.
- */
-export type NewTask = Frozen<{ text: string; needs?: readonly string[] }>
+/** A card to add. */
+export type NewTask = Frozen<{
+  /** What is to be done. */
+  text: string
+  /** Ids of cards that must be done first: those of the board, or of cards added in the same change. */
+  needs?: readonly string[]
+}>
 /** The session behind this claim has ended. The card is free again, unless it has been claimed anew. */
 export type EndedClaim = Frozen<{ card: string; attempt: number; why: string }>
 

@@ -20,21 +20,31 @@ export type TaskStatus =
   | ('Completed' | 'Failed' | 'Cancelled' | 'TimedOut' | 'Abandoned')
 const ENDED: readonly TaskStatus[] = ['Completed', 'Failed', 'Cancelled', 'TimedOut', 'Abandoned']
 
-/** `id` is that of a session, or `SESSION#CALL`. `what` is its purpose, or the tool of the call. */
+/** One piece of background work. */
 export type TaskRow = Frozen<{
+  /** The id of a session, or `SESSION#CALL` for a call of one. */
   id: string
+  /** What kind of work it is. */
   kind: TaskKind
+  /** How it stands. */
   status: TaskStatus
+  /** The agent that works on it; for a call that of its session. */
   agent: string
+  /** The session that started it. Null for a root. */
   parent: string | null
+  /** Its purpose, or the tool of the call. May be empty. */
   what: string
+  /** The time of the last event about it, in ms since 1970. */
   at: number
+  /** What the session itself has spent, in dollars. */
   costUsd: number
 }>
 
 /** The reads that tasks need. `list`: roots, or the children of one `parent`, the newest first. */
 export type TaskReads = {
+  /** Cards of roots, or of the children of one `parent`, the newest first. */
   list(filter: { readonly limit: number; readonly parent?: string }): Promise<readonly Card[]>
+  /** Events of a session after one of them, in order. */
   read(session: string, after: number, limit?: number): Promise<Page>
 }
 
@@ -127,11 +137,15 @@ async function openCallRows(reads: TaskReads, parent: string): Promise<readonly 
 
 /** The verbs that `tasks` needs, of a harness or a client. */
 export type TaskSessions = Pick<Sessions, 'open' | 'session' | 'list'>
-/** The end of a task. `value` is its answer, if it has one. */
+/** The end of a task. */
 export type TaskEnd = {
+  /** The id of the task. */
   readonly id: string
+  /** How it ended, or that it waits. */
   readonly status: TaskStatus
+  /** Its answer as text. Empty if it has none. */
   readonly value: string
+  /** The result of its last run. */
   readonly result: Result
 }
 

@@ -14,8 +14,13 @@ import { type BoardHandle, type BoardSessions, openBoard } from './board-handle.
 import { BOARD, GO_ON } from './board-planner.ts'
 import { readSessionCard } from './session-card.ts'
 
-/** `agent`: its subagent of the harness. */
-export type TeamMember = { readonly name: string; readonly agent: string }
+/** A member of a team. */
+export type TeamMember = {
+  /** The name of the member on the board. */
+  readonly name: string
+  /** The subagent of the harness that it is. */
+  readonly agent: string
+}
 /** What a team begins with: its lead, members and tasks. */
 export type TeamOptions = {
   /** The session of the lead. */
@@ -36,6 +41,7 @@ const checkTeam = optionsChecker<TeamOptions>('startTeam', {
 
 /** A team at work: its board, the sessions of its members, and what moves it on. */
 export type Team = {
+  /** The board of the team. */
   readonly board: BoardHandle
   /** The sessions of the members, by name. */
   readonly sessions: ReadonlyMap<string, string>
@@ -50,10 +56,13 @@ export type Team = {
   readonly shutdown: (name: string) => Promise<void>
 }
 
-/** `leadModel` is for the agent named `lead`, `agentModel` for all others. Absent: each has its own. */
+/** Which models the agents of a team have. */
 export type TeamAgents = Pick<MemberToolOptions, 'sessions'> & {
+  /** The name of the agent that leads. */
   readonly lead?: string
+  /** The model of that agent. Absent: its own. */
   readonly leadModel?: Model | string
+  /** The model of all other agents. Absent: each has its own. */
   readonly agentModel?: Model | string
 }
 const checkAgents = optionsChecker<TeamAgents>('teamAgents', {

@@ -55,6 +55,7 @@ const WAIT_S_MAX = 30
 
 /** One session of a server, with the verbs of a session of a harness. */
 export class ClientSession implements Session {
+  /** The id of the session. */
   readonly id: string
   readonly #remote: RemoteSession
 

@@ -19,7 +19,9 @@ export type ClientOptions = {
  * library.
  */
 export class ServerRefusal extends Error {
+  /** The status of the answer. */
   readonly status: number
+  /** The code of the refusal, for programs. */
   readonly code: string
   constructor(status: number, code: string, message: string) {
     super(message)

@@ -13,12 +13,18 @@ import { CHARS_A_TOKEN, damagedFault, readTranscript } from '../view/session-his
 import type { ContextFill } from './request-tokens.ts'
 import { CLEAR_AT, FAILURES_MAX, WindowFill, FULL_AT } from './window-fill.ts'
 
-/** `tokens` is its share of all tokens, by its characters. */
-export type ContextSource = Frozen<ShownSource & { tokens: number }>
+/** One source of a request, and its share. */
+export type ContextSource = Frozen<
+  ShownSource & {
+    /** Its share of all tokens, by its characters. */
+    tokens: number
+  }
+>
 
 /** What fills the window of a session's model: how much of what, when it will be compacted, and when it was. */
 export type ContextReport = ContextFill &
   Frozen<{
+    /** The session that is reported. */
     sessionId: string
     /** False if no provider has counted yet, so all of it is estimated from characters. */
     counted: boolean
@@ -29,16 +35,19 @@ export type ContextReport = ContextFill &
      * if the window is unknown.
      */
     compactsAt: number | null
+    /** Compaction is off, so the run ends at `compactsAt`. */
     ends: boolean
     /** After this many failed summaries in a row, no other is requested. */
     off: boolean
     /** In the order of a request. */
     sources: readonly ContextSource[]
+    /** What was cut or cleared so far, the oldest first. */
     compactions: readonly CompactionRecord[]
     /** The event that made instructions and tools, and how often they were made. Null if no run has begun. */
     prefix: Frozen<{ since: number; made: number }> | null
     /** The tokens that the provider read from its cache for the last reply. */
     cache: Frozen<{ seq: number; inputTokens: number; cachedTokens: number }> | null
+    /** The requests that the provider's cache could not serve as it should, the oldest first. */
     misses: readonly CacheMiss[]
   }>
 

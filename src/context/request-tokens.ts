@@ -5,8 +5,13 @@ import type { Event } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import { WindowFill, countedTokens } from './window-fill.ts'
 
-/** About how many tokens the next request has, and how many the model takes: null if that is unknown. */
-export type ContextFill = Frozen<{ tokens: number; window: number | null }>
+/** How full the context of a model is. */
+export type ContextFill = Frozen<{
+  /** About how many tokens the next request has. */
+  tokens: number
+  /** How many tokens the model takes. Null if that is unknown. */
+  window: number | null
+}>
 
 /** This many events before the last count are read, to learn how many characters a token has. */
 const LEARNED_OVER = 100

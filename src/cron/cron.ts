@@ -70,6 +70,7 @@ export type CronName = string | { readonly session: string }
 export type CronVerbs = {
   /** Adds the job, or changes the one of this name. It is on disk, and fires from now on, when this resolves. */
   add(job: CronJobOptions): Promise<CronRow>
+  /** The jobs, a page at a time: continue with `cursor: next` until `next` is null. */
   list(options?: CronListOptions): Promise<{ readonly jobs: readonly CronRow[]; readonly next: string | null }>
   /** Null if there is none. */
   get(name: CronName): Promise<CronRow | null>

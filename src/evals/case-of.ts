@@ -11,8 +11,11 @@ import { type EvalCase, whyNotCaseId } from './eval-case.ts'
 
 /** What `caseOf` finds in a session. A scorer takes of it what it needs: `calls(({ expected }) => expected.calls)`. */
 export type CaseExpectation = {
+  /** How the last run ended. `open`: it has not. */
   readonly status: 'completed' | 'limit' | 'halted' | 'failed' | 'interrupted' | 'open'
+  /** The last answer: as data if the agent has a form for it, otherwise as text. */
   readonly answer: Json
+  /** The calls of the session itself, in order, with the arguments that they ran with. */
   readonly calls: readonly { readonly tool: string; readonly args: Json }[]
 }
 

@@ -9,6 +9,7 @@ export type DifferenceWord = 'better' | 'worse' | 'no difference seen'
 
 /** The difference of two reports, with how sure it is, and case by case. */
 export type ReportComparison = Frozen<{
+  /** What the difference comes to, by its interval. */
   word: DifferenceWord
   /** How much more of the trials of a case pass in the second, in the mean. */
   difference: number
@@ -18,7 +19,9 @@ export type ReportComparison = Frozen<{
   text: string
   /** How many cases were graded in both. */
   shared: number
+  /** The share of trials that passed, before and after. Null where a report graded no trial of the case. */
   cases: readonly Frozen<{ id: string; before: number | null; after: number | null }>[]
+  /** What both cost with their judges, in dollars. */
   cost: Frozen<{ before: number; after: number }>
 }>
 

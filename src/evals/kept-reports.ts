@@ -11,7 +11,14 @@ const FILE = 'report.json'
 const PAGE = 200
 
 /** A report that is kept, and the session that keeps it. */
-export type KeptReport = { readonly session: string; readonly at: number; readonly suite: string }
+export type KeptReport = {
+  /** The session that keeps it, by which it is read. */
+  readonly session: string
+  /** When it was kept, in ms since 1970. */
+  readonly at: number
+  /** The name of the suite. */
+  readonly suite: string
+}
 
 export async function keepReport(harness: Harness, report: EvalReport, run: string): Promise<string> {
   const { suite, blueprint, status, rate, counts } = report

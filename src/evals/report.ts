@@ -7,20 +7,34 @@ import type { Score, TrialVerdict } from './score.ts'
 import type { CaseCount, Interval } from './statistics.ts'
 import type { EvalMode } from './suite.ts'
 
-/** `why`: the error of a trial that says nothing about the agent. */
+/** One trial of a case, and what it came to. */
 export type TrialReport = Frozen<{
+  /** Tells the trials of a case apart. */
   n: number
+  /** The session of the trial. */
   session: string
+  /** What the trial came to. */
   verdict: TrialVerdict
+  /** The error of a trial that says nothing about the agent. */
   why?: string
+  /** What each scorer gave. */
   scores: readonly Score[]
+  /** What the agent cost, with its children, in dollars. */
   usd: number
+  /** From its first event to its last, in ms. */
   ms: number
+  /** How many replies its models gave, those of children included. */
   turns: number
+  /** How many calls it made, those of children included. */
   calls: number
 }>
 /** One case of a report, with all its trials. */
-export type CaseReport = Frozen<{ id: string; trials: readonly TrialReport[] }>
+export type CaseReport = Frozen<{
+  /** The id of the case. */
+  id: string
+  /** Its trials, in order. */
+  trials: readonly TrialReport[]
+}>
 
 /** `inconclusive`: too many trials say nothing about the agent. */
 export type SuiteStatus = 'passed' | 'failed' | 'inconclusive'
@@ -30,16 +44,21 @@ export type SuiteStatus = 'passed' | 'failed' | 'inconclusive'
  * compared later.
  */
 export type EvalReport = Frozen<{
+  /** The version of this form. */
   version: 1
+  /** The name of the suite. */
   suite: string
   /** When it was made, in milliseconds since 1970. */
   at: number
+  /** How the agent was run. */
   mode: EvalMode
   /** Equal for runs with the same agent. */
   blueprint: string
+  /** Whether the suite is good enough. `inconclusive`: too many trials say nothing about the agent. */
   status: SuiteStatus
   /** Why it did not pass, a sentence each. */
   reasons: readonly string[]
+  /** How many trials had each verdict. */
   counts: Readonly<Record<TrialVerdict, number>>
   /** The share of graded trials that passed. Null: none was graded. */
   rate: number | null
@@ -47,8 +66,11 @@ export type EvalReport = Frozen<{
   interval: Interval | null
   /** The chance that at least one, and that each, of so many trials of a case passes: the mean over cases. */
   passAt: Readonly<Record<string, number>>
+  /** The chance that each of so many trials of a case passes: the mean over cases. */
   passAll: Readonly<Record<string, number>>
+  /** What the agent and the judges cost, in dollars. */
   cost: { readonly usd: number; readonly judgeUsd: number }
+  /** The cases with their trials. */
   cases: readonly CaseReport[]
 }>
 

@@ -9,13 +9,17 @@ import { firstNonJson } from '../tools/core/plain-values.ts'
 import { shortenText, thrownText } from '../view/shown-text.ts'
 import type { Trial } from './trial.ts'
 
-/** From 0 to 1. Null: it could not be graded, and `why` says why. */
+/** What one scorer gave to one trial. */
 export type Score = Frozen<{
+  /** The name of the scorer. */
   name: string
+  /** From 0 to 1. Null: it could not be graded. */
   score: number | null
+  /** Why, in the words of the scorer. */
   why?: string
   /** The session of a judge, and what it cost. */
   session?: string
+  /** What the judge cost, in dollars. Absent if none was asked. */
   usd?: number
   /** The parts of a score, such as the criteria of a rubric. */
   parts?: readonly Frozen<{ name: string; score: number | null; why?: string }>[]
@@ -41,9 +45,11 @@ export type ScoreContext = {
 
 /** Something that gives a trial a score between 0 and 1, by code or by a model. */
 export type Scorer = {
+  /** Names the score in reports. */
   readonly name: string
   /** The least score that passes. Default 1. */
   readonly passes?: number
+  /** Grades one trial. If it throws, hangs or gives no score, the trial is ungraded. */
   readonly score: (trial: Trial, context: ScoreContext) => ScoreResult | Promise<ScoreResult>
 }
 

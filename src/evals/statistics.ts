@@ -1,7 +1,12 @@
 // The statistics of a suite: how sure a rate is, how sure a difference is, and what trying again gives. Nothing more. Pure.
 
 /** The lower and the upper end of the range that has the true value in 95 of 100 suites. */
-export type Interval = { readonly low: number; readonly high: number }
+export type Interval = {
+  /** The lower end. */
+  readonly low: number
+  /** The upper end. */
+  readonly high: number
+}
 
 /** Of one case: how many trials were graded, and how many of these passed. */
 export type CaseCount = { readonly trials: number; readonly passed: number }

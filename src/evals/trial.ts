@@ -17,8 +17,11 @@ import type { EvalCase } from './eval-case.ts'
 export type TrialCall = Frozen<{
   /** The agents from the session down to the one that made the call: empty for a call of the session itself. */
   path: readonly string[]
+  /** The session that made the call. */
   session: string
+  /** The key of the call in that session. */
   callId: CallKey
+  /** The name of the tool. */
   tool: string
   /** The arguments that it ran with, if a person changed them. */
   args: Json
@@ -28,28 +31,36 @@ export type TrialCall = Frozen<{
   ran: boolean
   /** The person who allowed it. Null: nobody was asked, or nobody allowed it. */
   allowedBy: string | null
+  /** What the model read as the result. Empty while the call is open. */
   content: string
 }>
 
 /** One run of the agent on one case, as scorers see it: its answer, calls, cost and whole log. */
 export type Trial = Frozen<{
+  /** The case that the agent worked on. */
   case: EvalCase
+  /** Tells the trials of a case apart. */
   n: number
+  /** The session of the trial. */
   session: string
   /** How its last run ended, or that it waits. */
   status: Result['status']
   /** The last answer as text, and as JSON where the agent has a form for it. */
   text: string
+  /** The last answer as JSON: the same text where the agent has no form for it. Null if there is no answer. */
   output: Json
   /** Calls of children stand behind the call that started them. */
   calls: readonly TrialCall[]
   /** Replies of models, tokens and dollars, those of children included. */
   turns: number
+  /** Input and output tokens, those of children included. */
   tokens: number
+  /** What it cost with its children, in dollars. */
   usd: number
   /** From its first event to its last. */
   ms: number
 }> & {
+  /** The log of the session. */
   readonly events: readonly Event[]
   /** The logs of the sessions below it, by their ids. */
   readonly children: ReadonlyMap<string, readonly Event[]>

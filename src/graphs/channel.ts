@@ -8,7 +8,9 @@ export type GraphState = { readonly [channel: string]: Json }
 
 /** A named value that the nodes of a graph share, with the rule that joins what they write to it. */
 export interface Channel<Value, Update = Value> {
+  /** The rule by which writes are joined. */
   readonly type: 'last' | 'append' | 'reduce' | 'ephemeral'
+  /** The value before the first write. */
   readonly initial: Value
   /** Must be pure: it runs again after a worker was lost. */
   reduce(value: Value, update: Update): Value

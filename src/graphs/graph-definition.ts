@@ -23,13 +23,21 @@ export const AS_AGENT = Symbol('terret.agent')
 
 /** A checked graph. It has no state of its own, so any number of sessions may run it. */
 export type Graph = {
+  /** The name of the graph, by which sessions are opened with it. */
   readonly name: string
+  /** When to use it: models that may start it as a child read this. Empty for none. */
   readonly description: string
+  /** The channels of its state, by name. */
   readonly channels: Channels
+  /** Its nodes, by name. */
   readonly nodes: ReadonlyMap<string, PlannerNode>
+  /** Its edges, in the order of the definition. */
   readonly edges: readonly Edge[]
+  /** Limits of its runs, over the defaults of graphs. */
   readonly limits: Partial<Limits>
+  /** How often one node may run between two messages. Null for no limit. */
   readonly visitsMax: number | null
+  /** Converts a message that is not a JSON object into an update. Null: such a message is refused. */
   readonly input: ((text: string) => unknown) | null
   /** The node that runs last when a run is stopped. */
   readonly onInterrupt: string | null

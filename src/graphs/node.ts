@@ -113,10 +113,13 @@ export type Mapped<Value> =
   | { readonly index: number; readonly ok: true; readonly value: Value }
   | { readonly index: number; readonly ok: false; readonly error: string }
 
-/**
- * An item without a value, and the reason: it failed, it was lost while it may have taken effect, or it did not run.
- */
-export type MissingItem = { readonly index: number; readonly error: string }
+/** An item without a value. */
+export type MissingItem = {
+  /** Its position in the input, from 0. */
+  readonly index: number
+  /** Why: it failed, it was lost while it may have taken effect, or it did not run. */
+  readonly error: string
+}
 
 export type MapOptions<C extends Channels, Of, Value, Name extends string> = NodeDescription<Name> &
   NodeCallOptions<{ readonly index: number; readonly item: Of }> & {

@@ -23,8 +23,11 @@ export { END, type GateKind, START } from '../view/graph-drawing.ts'
 
 /** One branch of a fan-out: the node runs with exactly these arguments. */
 export type Send<Name extends string = string> = {
+  /** Tells it from the name of a node. */
   readonly type: 'send'
+  /** The node that runs. */
   readonly node: Name
+  /** Its arguments, in place of those that it reads from the state. */
   readonly args: { readonly [name: string]: Json }
 }
 export type GotoTarget<Name extends string = string> = Name | Send<Name>
@@ -39,8 +42,11 @@ export type MapPolicy = 'collect-all' | 'fail-fast' | 'best-effort' | { readonly
 export type NodeItem = { readonly tries: number; readonly value?: Json; readonly error?: string }
 
 export type PlannerNode = {
+  /** What it does: it runs code, asks, starts a child, or does the same for many items. */
   readonly type: 'run' | 'question' | 'agent' | 'map'
+  /** What it does, for people. Empty for nothing. */
   readonly description: string
+  /** Whether a person must approve before it runs. */
   readonly gate: GateKind
   /** The nodes that its commands may go to. */
   readonly to: readonly string[]
@@ -52,6 +58,7 @@ export type PlannerNode = {
   readonly totalMs?: number
   /** The agents whose child sessions it starts: one or several. */
   readonly child: string | readonly string[] | null
+  /** Makes the tool that its calls use, under the name of the node. */
   readonly tool: (name: string) => Tool
   /** The arguments of its calls. Must be pure. */
   readonly args: (state: GraphState) => readonly unknown[]
@@ -72,8 +79,11 @@ export type GraphWake = { readonly due: number; readonly reason: string; readonl
 /** An update, and targets that replace the edges. */
 export type GraphCommand<Update, Name extends string> = {
   readonly [COMMAND]: true
+  /** What is written to the channels. */
   readonly update: Update
+  /** The nodes that come next, in place of the edges. Empty: none. */
   readonly goto: readonly GotoTarget<Name>[]
+  /** When the session is looked at again. Absent: it asks for no look. */
   readonly wake?: GraphWake
 }
 

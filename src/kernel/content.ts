@@ -22,7 +22,18 @@ export type Moment = number
 export type CallKey = string
 
 /** Large content is stored outside the log, by hash. */
-export type BlobRef = Frozen<{ type: 'blob'; hash: Hash; bytes: Whole; media: string; name?: string }>
+export type BlobRef = Frozen<{
+  /** Tells this part of a message from the others. */
+  type: 'blob'
+  /** The SHA-256 of the bytes, by which the store finds them. */
+  hash: Hash
+  /** The size of the content, in bytes. */
+  bytes: Whole
+  /** The media type of the content, such as `image/png`. */
+  media: string
+  /** The name of the file. Absent if none was given. */
+  name?: string
+}>
 
 /**
  * A piece of a message: text, the thoughts of a model, a file in the store, or a file given by its bytes, its address
@@ -48,7 +59,14 @@ export type Part =
   | Frozen<{ type: 'provider'; tool: string; opaque: Json }>
   | Source
 /** A page that a reply cites. It is for readers and is not sent back. */
-export type Source = Frozen<{ type: 'source'; url: string; title?: string }>
+export type Source = Frozen<{
+  /** Tells this part of a message from the others. */
+  type: 'source'
+  /** The address of the page. */
+  url: string
+  /** The title of the page. Absent if the provider gave none. */
+  title?: string
+}>
 
 /** How often a call may run. `once` is the default: at most once, and `unknown` after a crash while it ran. */
 export type EffectClass = 'read' | 'idempotent' | 'once'
@@ -62,61 +80,121 @@ export type Gate = Frozen<
 >
 /** `each`: a decision about another call never counts for this one. */
 type AskTerms = { outside?: Outside; each?: true }
-/**
- * The call is answered from outside: by a host tool, a person or a child. A child is a new session of this agent, an
- * existing one whose question this call answers, or one whose report the call `awaits`. For a new child: its `folder`
- * if it is not the parent's, the only paths it may write (`owns`), and the choices for its first run (`options`).
- */
+/** The call is answered from outside: by a host tool, a person or a child. */
 export type Outside = Frozen<
-  ChildWorkspace & { type: 'outside'; child?: Name; orders?: readonly Order[] } & Frozen<OutsideDetails>
+  ChildWorkspace & {
+    /** Tells it from the other reasons why a call does not run at once. */
+    type: 'outside'
+    /** The agent of the child. Absent: no child answers. */
+    child?: Name
+    /** What children are told when the call is handed out. The call then ends at once. */
+    orders?: readonly Order[]
+  } & Frozen<OutsideDetails>
 >
-type OutsideDetails = ChildTerms & { awaits?: Name; since?: Moment; until?: Moment }
+type OutsideDetails = ChildTerms & {
+  /** The child whose report ends the call. */
+  awaits?: Name
+  /** When the wait for that report began. */
+  since?: Moment
+  /** When the call ends without it. */
+  until?: Moment
+}
 /**
  * `fork`: the new child continues the conversation of its parent. `handoff`: it does, and its answer becomes the answer
  * of the run.
  */
-type ChildTerms = { answers?: Frozen<{ session: Name; call: CallKey }>; fork?: true; handoff?: true }
-/**
- * An order is carried out when its call is handed out. `none`: there is nothing to do, and `why`. The parent finds a
- * child again by its `task`.
- */
+type ChildTerms = {
+  /** The call answers the question of this child, instead of starting one. */
+  answers?: Frozen<{ session: Name; call: CallKey }>
+  /** The new child continues the conversation of its parent. */
+  fork?: true
+  /** The new child does, and its answer becomes the answer of the run. */
+  handoff?: true
+}
+/** What a call tells one child. It is carried out when the call is handed out. */
 export type Order = Frozen<
-  ChildWorkspace & { type: 'spawn' | 'say' | 'close' | 'none'; session?: Name; child?: Name } & OrderDetails
+  ChildWorkspace & {
+    /** Starts a child, sends it a message or closes it. `none`: there is nothing to do. */
+    type: 'spawn' | 'say' | 'close' | 'none'
+    /** The child that is told something or closed. */
+    session?: Name
+    /** The agent of the child. */
+    child?: Name
+  } & OrderDetails
 >
-type OrderDetails = { decision?: Name; task?: string; why?: string; call?: CallKey; fork?: true }
-type ChildWorkspace = { folder?: string; owns?: readonly string[]; options?: RunChoice }
+type OrderDetails = {
+  /** Why a new child or a known one was taken, for the model. */
+  decision?: Name
+  /** The name by which the parent finds the child again. */
+  task?: string
+  /** Why there is nothing to do, for the model. */
+  why?: string
+  /** The call whose child this is. */
+  call?: CallKey
+  /** The new child continues the conversation of its parent. */
+  fork?: true
+}
+type ChildWorkspace = {
+  /** Where the child works. Absent: where its parent works. */
+  folder?: string
+  /** The only paths that the child may write. Absent: all that its tools allow. */
+  owns?: readonly string[]
+  /** What the child's first run chooses in place of its agent's settings. */
+  options?: RunChoice
+}
 
-/**
- * One admitted call: the same bytes are stored, shown, approved and executed. `raw` is the model's own spelling of the
- * arguments. `text` is the whole call as a model without tool calls wrote it in its text.
- */
-export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string; text?: string } & CallTerms>
+/** One admitted call: the same bytes are stored, shown, approved and executed. */
+export type Proposal = Frozen<
+  {
+    /** The id that the provider gave to the call. */
+    id: string
+    /** The name of the tool. */
+    tool: string
+    /** The arguments as they were admitted: repaired, checked, and without those that the host supplies. */
+    args: Json
+    /** The model's own spelling of the arguments. Absent if `args` says the same. */
+    raw?: string
+    /** The whole call as a model without tool calls wrote it in its text. */
+    text?: string
+  } & CallTerms
+>
 
-/** A file at its real path with the hash of its bytes, or null if it does not exist. */
-export type FileState = Frozen<{ path: string; hash: Hash | null }>
+/** A file as it is at one time. */
+export type FileState = Frozen<{
+  /** The real path of the file, with links followed. */
+  path: string
+  /** The SHA-256 of its bytes. Null if it does not exist. */
+  hash: Hash | null
+}>
 
 /**
  * How a call may run. Without a gate it starts as soon as a slot is free; an interrupt does not abort a call that
  * `blocks`.
  */
 export type CallTerms = Frozen<{
-  /** `digest` covers the action and `place` where it would act: an approval is for both. */
+  /** Why it does not start at once. Absent: nobody is asked. */
   gate?: Gate
+  /** The hash of the action and its place, which an approval must name. Only for calls that ask for one. */
   digest?: Hash
+  /** The hash of where the tool acts and with what, beside its arguments. Absent if the tool does not say it. */
   place?: Hash
-  /**
-   * Where its paths led through links, and the state of the files it would change, when it was asked about. The digest
-   * covers both.
-   */
+  /** Where its paths led through links, when it was asked about. The digest covers it. */
   links?: readonly string[]
+  /** The files that the call would change, as they were when it was asked about. The digest covers them. */
   files?: readonly FileState[]
   /** Equal for calls that do the same, however they are spelled. Only for calls that were asked about. */
   same?: Hash
+  /** How often the call may run. */
   effect: EffectClass
+  /** After so many ms the call is aborted. */
   timeoutMs: number
+  /** The calls of its reply run one after the other. */
   sequential?: true
+  /** The tool can be asked after a crash whether the call happened. */
   reconcile?: true
+  /** The tool's own number of retries, in place of the run's limit. */
   retries?: Whole
+  /** An interrupt waits for the call instead of aborting it. */
   blocks?: true
   /** A hook, or the policy at that time, must allow it right before it starts. */
   clear?: true
@@ -135,17 +213,31 @@ export type Verdict = Frozen<
   | { type: 'empty'; boost?: true }
 >
 
-type UsageDetails = { cachedTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number; webSearches?: number }
-/**
- * The length of the request if `inputTokens` is a sum over several rounds of the provider for one reply. Absent: equal
- * to the input.
- */
-type ContextLength = { contextTokens?: number }
-/**
- * `inputTokens` includes what was read from and written to a cache, `outputTokens` includes reasoning. `webSearches`
- * are the provider's own.
- */
-export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & UsageDetails & ContextLength>
+type UsageDetails = {
+  /** The part of `inputTokens` that was read from a cache. Absent for none. */
+  cachedTokens?: number
+  /** The part of `inputTokens` that was written to a cache. Absent for none. */
+  cacheWriteTokens?: number
+  /** The part of `outputTokens` that was spent on reasoning. Absent for none. */
+  reasoningTokens?: number
+  /** How many searches the provider itself made for the reply. Absent for none. */
+  webSearches?: number
+}
+/** The length of the request, if that is not the input. */
+type ContextLength = {
+  /** The length of the last request, if `inputTokens` is a sum over several for one reply. Absent: equal to the input. */
+  contextTokens?: number
+}
+/** Tokens of one reply, as its provider counted them. */
+export type Usage = Frozen<
+  {
+    /** Tokens of the request, including those that were read from or written to a cache. */
+    inputTokens: number
+    /** Tokens of the reply, including those spent on reasoning. */
+    outputTokens: number
+  } & UsageDetails &
+    ContextLength
+>
 
 /** Data that a host attaches to a session or a run for its own use: tools, hooks and traces see it, models do not. */
 export type Metadata = Readonly<Record<string, Json>>
@@ -153,48 +245,74 @@ export type Metadata = Readonly<Record<string, Json>>
 export type Labels = Readonly<Record<string, string>>
 
 /** The hashes of a prompt's instructions and tools. */
-export type PrefixHashes = Frozen<{ toolset: Hash; instructions: Hash }>
+export type PrefixHashes = Frozen<{
+  /** The hash of the list of tools that the model is shown. */
+  toolset: Hash
+  /** The hash of the instructions that the model is shown. */
+  instructions: Hash
+}>
 
-/** Settings of one run in place of the agent's. `tools` allows only these of the agent's tools. */
+/** Settings of one run in place of the agent's. */
 export type RunChoice = Frozen<{
+  /** The name of the model. */
   model?: Name
+  /** Replaces the agent's own instructions. Those of its tools stay. */
   instructions?: string
+  /** Limits over those of the agent. Null is no limit. */
   limits?: Readonly<Record<string, number | null>>
+  /** The shape of the answer, as JSON Schema, and how it is asked for. */
   output?: Frozen<{ schema: Json; mode?: string }>
+  /** Allows only these of the agent's tools. */
   tools?: readonly Name[]
+  /** Settings of the model, over its own. */
   settings?: Readonly<Record<string, Json>>
 }>
 
-/**
- * The most that a session and all sessions below it may do, because a run above was narrowed. `tools` allows only
- * these.
- */
-export type Narrowing = Frozen<{ tools?: readonly Name[]; limits?: Readonly<Record<string, number>> }>
+/** The most that a session and all sessions below it may do, because a run above was narrowed. */
+export type Narrowing = Frozen<{
+  /** The only tools that may be used. Absent: those of the agent. */
+  tools?: readonly Name[]
+  /** The highest value for each of these limits. */
+  limits?: Readonly<Record<string, number>>
+}>
 
-/** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
+/** Counted by fold, enforced by next. A run has the limits that it started with to its end. Null is no limit. */
 export type Limits = Frozen<{
+  /** The most replies of the model in one run, checked before each request: 0 asks no model. Default 64. */
   modelRequests: number
+  /** After so many failed requests in a row the run fails, whatever is left of `outageMs`. Default null. */
   modelAttempts: number | null
+  /** The longest time that one request may take, in ms. Then it is dropped and made again. Default 600,000. */
   modelMs: number
+  /** The time that a run may work, in ms. Waiting for a person or for a provider does not count. Default 600,000. */
   activeMs: number
+  /** So many attempts lost with their worker, without a complete turn in between, fail the run. Default 8. */
   lossesMax: number
+  /** Reserved for each request where no budget says more, in millionths of a dollar: money is counted in integers. Default 0. */
   hold: number
+  /** The most tool calls in one run. A batch that would exceed it runs none of its calls. Default null. */
   toolCalls: number | null
+  /** In how many replies in a row the calls of one tool may be wrong and corrected. A tool's own `retries` replaces it. Default 5. */
   toolRetries: number
+  /** How often the model may correct an answer that does not fit its schema. Default 1. */
   outputRetries: number
+  /** How many calls may run at the same time. Default 16. */
   parallel: number
   /**
    * `tokens`: input and output together. `depth`: how deep children may nest. `emptyRetries`: retries of an empty
    * answer that was cut. Older logs have none of them.
    */
   tokens?: number | null
+  /** How deep children may nest below the root. Default 3. */
   depth?: number
   /**
    * `children`: how many sessions may exist below the root of the tree. `wakes`: how many wakes one run may schedule.
    * Older logs have neither.
    */
   children?: number
+  /** How many wakes one run may schedule. One more is not kept, and the model is told. Default 20. */
   wakes?: number
+  /** How often in a row an empty answer that was cut at its maximum length is asked for again. Absent: 1. */
   emptyRetries?: number
   /** How long callers wait in an outage. Then their wait ends, and the session keeps trying. Older logs have none. */
   patienceMs?: number
@@ -220,14 +338,27 @@ export type Account = 'run' | 'session' | 'tree' | 'day'
 /** For the limit `usd`: the account that could not cover the next call, and its amounts. */
 type ReachedLimit = { limit: LimitName; account?: Account; short?: Shortage }
 type LimitName = 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens' | 'context'
-/**
- * In millionths of a dollar. `held` is reserved for calls in progress; `needed` is the most that the next call may
- * cost.
- */
-export type Shortage = Frozen<{ limit: number; spent: number; held: number; needed: number }>
+/** The amounts of an account that does not cover the next call, in millionths of a dollar. */
+export type Shortage = Frozen<{
+  /** The most that may be spent and reserved together. */
+  limit: number
+  /** What was spent so far. */
+  spent: number
+  /** Reserved for calls in progress. */
+  held: number
+  /** The most that the next call may cost. */
+  needed: number
+}>
 
 /** Data for the model and for people: short, bounded, actionable. It never ends a run by itself. */
-export type Failure = Frozen<{ kind: FailureKind; message: string; recoverable?: boolean }>
+export type Failure = Frozen<{
+  /** The kind of failure, which decides how results and hooks classify it. */
+  kind: FailureKind
+  /** The sentence that the model and people read. */
+  message: string
+  /** True if the same action may succeed when it is tried again. Absent is not known. */
+  recoverable?: boolean
+}>
 /**
  * What kind of failure a call came to. `Unknown` is a call that may have taken effect before its process was lost; it
  * is never tried again by itself.
@@ -257,4 +388,9 @@ export type Outcome = Frozen<
 export type Allow = 'all' | 'writers' | 'none'
 
 /** The worktree of a child at the end of its run: lines that a model reads, and the same as data. */
-export type WorktreeReport = Frozen<{ lines: readonly string[]; metadata: Metadata }>
+export type WorktreeReport = Frozen<{
+  /** Lines that the parent's model reads. */
+  lines: readonly string[]
+  /** The same as data, for programs. */
+  metadata: Metadata
+}>

@@ -88,7 +88,7 @@ export type Envelope = {
 export type UserMessage = {
   readonly type: 'user.message'
   readonly id: Name // the sender's own: the same id twice is the same message
-  readonly parts: readonly Part[]
+  readonly parts: readonly Part[] // what it says
   readonly when: 'next' | 'after' | 'now' // with the next request, after the open run, or at once
   readonly notBefore?: Moment // it opens a run of its own, and not before this time
   readonly by?: string // who says it; `session:ID` for another session
@@ -96,8 +96,8 @@ export type UserMessage = {
   readonly report?: Whole // a child's report: it may wait so many ms for others to be read with it
   readonly denied?: true // of a child: a person said no to that child, or below it
   readonly patienceMs?: number // this and all below it are for the run that the message opens
-  readonly options?: RunChoice
-  readonly metadata?: Metadata
+  readonly options?: RunChoice // what the run chooses in place of the agent's settings
+  readonly metadata?: Metadata // of the host, over that of the session
   readonly traceparent?: string // of the trace that the run belongs to
 }
 
@@ -105,12 +105,12 @@ export type UserMessage = {
 export type UserToolConfirmation = {
   readonly type: 'user.tool_confirmation'
   readonly id: Name // the sender's own: the same id twice is the same decision
-  readonly call: CallKey
+  readonly call: CallKey // the call that is decided
   readonly digest: string // of the call as it was shown: a decision about another one does not count
-  readonly allow: boolean
+  readonly allow: boolean // false denies the call
   readonly by: string // who decides
   readonly role?: string // in which role
-  readonly why?: string
+  readonly why?: string // the model reads it with a denial
   readonly remember?: Json // a rule that covers later calls too
   readonly scope?: 'run' // `remember` may allow later calls of this run
   readonly under?: CallKey // the call whose `remember` allowed this one
@@ -118,7 +118,7 @@ export type UserToolConfirmation = {
 }
 /** Other arguments for a call than its model gave, and the digest of the call with them. */
 export type ArgumentsEdit = {
-  readonly args: Json
+  readonly args: Json // the new arguments
   readonly digest: Hash // of the call with them
 }
 
@@ -126,11 +126,11 @@ export type ArgumentsEdit = {
 export type UserCustomToolResult = {
   readonly type: 'user.custom_tool_result'
   readonly id: Name // the sender's own: the same id twice is the same answer
-  readonly call: CallKey
-  readonly ok: boolean
-  readonly content: string
+  readonly call: CallKey // the call that is answered
+  readonly ok: boolean // false: the model reads it as a failure
+  readonly content: string // what the model reads
   readonly by?: string // who answers
-  readonly metadata?: Json
+  readonly metadata?: Json // data of whoever answers, which the model does not read
   readonly parent?: CallKey // to a child: the call of its parent that waits for it from now on
   readonly denied?: true // of a child: a person said no to that child, or below it
 }
@@ -139,10 +139,10 @@ export type UserCustomToolResult = {
 export type UserInterrupt = {
   readonly type: 'user.interrupt'
   readonly id: Name // the sender's own: the same id twice is the same interrupt
-  readonly mode: 'stop' | 'pause' | 'resume'
+  readonly mode: 'stop' | 'pause' | 'resume' // stop ends the run, pause holds it, resume lets it go on
   readonly run?: Whole // only if this run is open, by the seq of its run.started
   readonly by?: string // who tells it
-  readonly why?: string
+  readonly why?: string // the reason, for people
   readonly closes?: true // the session closes as well
 }
 
@@ -161,7 +161,7 @@ export type UserWithdraw = {
 export type UserSchedule = {
   readonly type: 'user.schedule'
   readonly id: Name // the sender's own: the same id twice is the same request
-  readonly due: Moment
+  readonly due: Moment // when the session is looked at again
   readonly reason: string // the model reads it when the time has come
   readonly key: string // while a wake with this key waits, another one changes nothing
   readonly by?: string // who asks
@@ -171,7 +171,7 @@ export type UserSchedule = {
 export type UserUnschedule = {
   readonly type: 'user.unschedule'
   readonly id: Name // the sender's own: the same id twice is the same request
-  readonly key: string
+  readonly key: string // the key of the wake to drop
   readonly by?: string // who asks
 }
 
@@ -188,11 +188,11 @@ export type UserRename = {
 /** The session exists: the first event of every log. */
 export type SessionCreated = {
   readonly type: 'session.created'
-  readonly agent: Name
+  readonly agent: Name // the name of its agent or workflow
   readonly planner: string // `model`, or the name of what plans in its place, such as a graph
   readonly folder?: string // where a root session works, by its full path
-  readonly metadata?: Metadata
-  readonly labels?: Labels
+  readonly metadata?: Metadata // of the host, for tools, hooks and traces
+  readonly labels?: Labels // the labels that sessions are listed by
   readonly program?: Name // the program whose workers drive the session
   readonly parent?: Parent // the session that it is a child of
   readonly environment?: string // what its model is told about the place where it works
@@ -205,7 +205,7 @@ export type SessionCreated = {
 export type SessionDescription = Pick<SessionCreated, 'folder' | 'metadata' | 'labels' | 'program'>
 /** Where a child belongs: the call that made it, and what it may do for its parent. */
 export type Parent = {
-  readonly session: Name
+  readonly session: Name // the parent
   readonly call: CallKey // the call of the parent that made it
   readonly root: Name // the session at the top of the tree
   readonly depth: Whole // so many levels below the root
@@ -230,9 +230,9 @@ export type SessionImported = {
   readonly from: Name // what the session was called there
   readonly environment?: string // that of the host: no file has one here
   readonly folder?: string // this and those below replace what session.created says
-  readonly metadata?: Metadata
-  readonly labels?: Labels
-  readonly program?: Name
+  readonly metadata?: Metadata // of the host
+  readonly labels?: Labels // those that the host gave
+  readonly program?: Name // the program whose workers drive it here
 }
 
 /** The session is over: nothing is accepted any more. */
@@ -247,7 +247,7 @@ export type RunStarted = {
   readonly type: 'run.started'
   readonly inputs: readonly Whole[] // the messages that open it, by seq
   readonly wakes: readonly string[] // the wakes that open it, by key
-  readonly limits: Limits
+  readonly limits: Limits // the limits of the run, to its end
   readonly toolset: Hash // of the tools that the model is shown
   readonly instructions: Hash // of the instructions that the model is shown
   readonly policy?: Hash // of the rules of approval
@@ -272,20 +272,20 @@ export type FrozenRunSetup = Pick<
 export type RunReviewed = {
   readonly type: 'run.reviewed'
   readonly limits: Limits // this and all below: as in run.started
-  readonly toolset: Hash
-  readonly instructions: Hash
-  readonly policy?: Hash
-  readonly options?: Hash
-  readonly code?: string
-  readonly warnings?: readonly string[]
-  readonly metadata?: Metadata
+  readonly toolset: Hash // of the tools that the model is shown from here on
+  readonly instructions: Hash // of the instructions that the model is shown from here on
+  readonly policy?: Hash // of the rules of approval
+  readonly options?: Hash // of what this run chose for itself
+  readonly code?: string // the version of the code that goes on
+  readonly warnings?: readonly string[] // tools that are missing here, in sentences for people
+  readonly metadata?: Metadata // of the session, and over it of the message that opened the run
 }
 
 /** A run could not begin because something was away: what would open it stays pending. */
 export type RunDeferred = {
   readonly type: 'run.deferred'
-  readonly message: string
-  readonly retryAt: Moment
+  readonly message: string // what was away
+  readonly retryAt: Moment // not tried again before this moment
   readonly waitedMs: number // how long all that took so far
 }
 
@@ -324,22 +324,22 @@ export type ModelStarted = {
 /** The model call failed: it is made again, or the run ends. */
 export type ModelFailed = {
   readonly type: 'model.failed'
-  readonly class: ModelFailureClass
-  readonly message: string
-  readonly retryable: boolean
+  readonly class: ModelFailureClass // the kind of trouble
+  readonly message: string // what went wrong, for people
+  readonly retryable: boolean // whether the same request may succeed later
   readonly retryAt?: Moment // not asked again before this moment
   readonly route?: string // the model that failed
   readonly partial?: string // the text that had come
   readonly unasked?: true // the call was held back here: it was no attempt
-  readonly usage?: Usage
-  readonly cost?: number // in dollars
+  readonly usage?: Usage // what the provider counted, or an estimate
+  readonly cost?: number // in millionths of a dollar
   readonly assumed?: true // the provider did not report usage, and this is an estimate
 }
 
 /** The model's reply, or the plan of what plans in its place: its calls are admitted and its meaning is recorded. */
 export type AgentMessage = {
   readonly type: 'agent.message'
-  readonly parts: readonly Part[]
+  readonly parts: readonly Part[] // text, reasoning and files of the reply
   readonly calls: readonly Proposal[] // with their terms: may they run, how often, and after whose approval
   readonly verdict: Verdict // what the reply means: an answer, calls, or something to be said again
   readonly finish?: 'length' | 'refusal' // why it stopped early
@@ -348,8 +348,8 @@ export type AgentMessage = {
   readonly fallback_from?: Name // the model that should have answered
   readonly cached?: true // cached from an earlier call: no provider was asked
   readonly missed?: Json // what the provider's cache did not have, and why
-  readonly usage?: Usage
-  readonly cost?: number // in dollars
+  readonly usage?: Usage // what the provider counted, or an estimate
+  readonly cost?: number // in millionths of a dollar
   readonly assumed?: true // the provider did not report usage, and this is an estimate
 }
 /** A hook had the reply made again, replaced it, or withheld it. */
@@ -358,51 +358,51 @@ export type AnswerGuard = 'retry' | 'replace' | 'block'
 /** A call is about to run here: its intent, on disk before it starts. */
 export type AgentToolUse = {
   readonly type: 'agent.tool_use'
-  readonly call: CallKey
+  readonly call: CallKey // the call that is about to run
 }
 
 /** A call is handed out, to be answered from outside: by a host, a person or a child session. */
 export type AgentCustomToolUse = {
   readonly type: 'agent.custom_tool_use'
-  readonly call: CallKey
+  readonly call: CallKey // the call that is handed out
 }
 
 /** The result of a call, as the model sees it. Every call gets exactly one. */
 export type AgentToolResult = {
   readonly type: 'agent.tool_result'
-  readonly call: CallKey
-  readonly status: CallStatus
-  readonly content: string | BlobRef
+  readonly call: CallKey // the call that ended
+  readonly status: CallStatus // how it ended
+  readonly content: string | BlobRef // what the model reads; empty if `from` has it
   readonly parts?: readonly BlobRef[] // pictures and files, after the text
   readonly from?: Whole // the answer from outside that it repeats, by seq
-  readonly failure?: Failure
+  readonly failure?: Failure // of a call that did not succeed
   readonly retryKind?: string // the failure that the model is to correct, as it was before hooks
   readonly ends?: string // why the run must end with this result
-  readonly metadata?: Json
+  readonly metadata?: Json // data of the tool, which the model does not read
   readonly usage?: Usage // of models that the tool called
-  readonly cost?: number // in dollars
+  readonly cost?: number // in millionths of a dollar
   readonly assumed?: true // the provider did not report usage, and this is an estimate
 }
 
 /** An open call gets its terms anew: what was decided about it before does not count any more. */
 export type CallReviewed = {
   readonly type: 'call.reviewed'
-  readonly call: CallKey
+  readonly call: CallKey // the call with new terms
   readonly edit?: Whole // the confirmation whose arguments the call now has, by seq: its decision counts for them
   readonly gate?: Gate // this and all below: the terms, as in a proposal (see CallTerms)
-  readonly digest?: Hash
-  readonly place?: Hash
-  readonly links?: readonly string[]
-  readonly files?: readonly FileState[]
-  readonly same?: Hash
-  readonly effect: EffectClass
-  readonly timeoutMs: number
-  readonly sequential?: true
-  readonly reconcile?: true
-  readonly retries?: Whole
-  readonly blocks?: true
-  readonly clear?: true
-  readonly fails?: true
+  readonly digest?: Hash // of the call as it is now: a decision must name it
+  readonly place?: Hash // of where the tool acts and with what
+  readonly links?: readonly string[] // where its paths lead through links
+  readonly files?: readonly FileState[] // the files that the call would change, as they are now
+  readonly same?: Hash // equal for calls that do the same
+  readonly effect: EffectClass // how often the call may run
+  readonly timeoutMs: number // after so many ms it is aborted
+  readonly sequential?: true // the calls of its reply run one after the other
+  readonly reconcile?: true // its tool can be asked after a crash whether it happened
+  readonly retries?: Whole // the tool's own number of retries
+  readonly blocks?: true // an interrupt waits for it
+  readonly clear?: true // a hook or the policy must allow it right before it starts
+  readonly fails?: true // its failure ends the run
 }
 
 // ── Owner: what the model reads, and later runs ─────────────────────────────
@@ -422,7 +422,7 @@ export type ContextCompacted = {
   readonly after?: Whole // and after
   readonly failed?: string // why it failed
   readonly usage?: Usage // of the summary
-  readonly cost?: number // in dollars
+  readonly cost?: number // in millionths of a dollar
   readonly assumed?: true // the provider did not report usage, and this is an estimate
   readonly route?: string // the model that wrote the summary
   readonly fallback_from?: Name // the model that should have written it
@@ -432,14 +432,14 @@ type Seqs = readonly Whole[]
 /** The model is told something that no message says. */
 export type NoteAdded = {
   readonly type: 'note.added'
-  readonly kind: NoteKind
-  readonly text: string
+  readonly kind: NoteKind // what the note is about
+  readonly text: string // what the model reads
 }
 
 /** The session is to be looked at again at that time: a new run begins. */
 export type WakeScheduled = {
   readonly type: 'wake.scheduled'
-  readonly due: Moment
+  readonly due: Moment // when the session is looked at again
   readonly reason: string // the model reads it when the time has come
   readonly key: string // a second wake with the key of one that waits is dropped
   readonly urgent?: true // it comes before the wakes of other sessions

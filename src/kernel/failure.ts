@@ -20,7 +20,9 @@ export type FaultCode =
 
 /** Operational trouble. `message` tells the caller what to do; `detail` is for the developer and never holds user content. */
 export class Fault extends Error {
+  /** What went wrong, for programs to switch on. `url` leads to its cause and remedy. */
   readonly code: FaultCode
+  /** More about the cause for developers, such as the error of the system. Empty if there is no more. */
   readonly detail: string
   constructor(code: FaultCode, message: string, detail = '') {
     super(message || code)

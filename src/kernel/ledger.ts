@@ -18,18 +18,30 @@ export type CallState = Frozen<
   | { type: 'answered'; seq: number; ok: boolean }
 >
 
-/**
- * `edited`: a person changed its arguments. The proposal has the arguments that run; `edited.args` are those of the
- * model.
- */
-export type Call = Frozen<{ key: CallKey; index: number; proposal: Proposal; state: CallState; edited?: EditRecord }>
+/** A call of the open turn. */
+export type Call = Frozen<{
+  /** The key of the call, which is also its idempotency key. */
+  key: CallKey
+  /** The place of the call in its reply, from 0. */
+  index: number
+  /** The call as it was admitted, with the arguments that run. */
+  proposal: Proposal
+  /** How the call stands. */
+  state: CallState
+  /** The person who changed the arguments, and those of the model. Absent if nobody did. */
+  edited?: EditRecord
+}>
 export type EditRecord = Frozen<{ by: string; args: Json }>
 
-/** A reply whose calls are in progress. `results[i]` is the seq of call i's result, 0 while it has none. */
+/** A reply whose calls are in progress. */
 export type Turn = Frozen<{
+  /** The seq of the reply. */
   seq: number
+  /** What the reply means. */
   verdict: Verdict
+  /** The calls that have no result yet. */
   open: readonly Call[]
+  /** For each call the seq of its result, 0 while it has none. */
   results: readonly number[]
   /** The calls would exceed the limit of tool calls, so none of them runs. */
   over: boolean

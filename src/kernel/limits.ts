@@ -4,7 +4,12 @@ import type { Run, Session } from './session.ts'
 
 export type StopReason = 'interrupted' | 'superseded' | 'limit'
 /** What `next` must know beside the session: the time, and the number of the lease it is asked under. */
-export type Here = Frozen<{ now: number; epoch: number }>
+export type Here = Frozen<{
+  /** The time, by the clock of the store. */
+  now: number
+  /** The number of the lease under which it is asked. */
+  epoch: number
+}>
 
 const PATIENCE_MS = 15 * 60_000
 const OUTAGE_MS = 3 * 24 * 3_600_000

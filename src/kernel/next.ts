@@ -76,7 +76,14 @@ type RunMode = 'edit' | 'clear' | 'execute' | 'reconcile'
 export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
 
 /** Nothing is to be done now. `until` is when to look again, if nobody comes before. */
-export type Rest = Frozen<{ type: 'rest'; waiting: Waiting; until: number | null }>
+export type Rest = Frozen<{
+  /** Tells it from the other decisions. */
+  type: 'rest'
+  /** What the session waits for. */
+  waiting: Waiting
+  /** When to look again, if nobody comes before. Null: nothing happens by itself. */
+  until: number | null
+}>
 /** What `next` returns: write these events, perform these effects and stop those, or rest. */
 export type Decision = Frozen<
   /** The harness decides these facts itself. */

@@ -8,57 +8,93 @@ import type { OpenTurn, RunConsent, Turn } from './ledger.ts'
 /** Increase it when the fold changes meaning: older snapshots are then ignored, and the log is folded again. */
 export const FOLD_VERSION = 16
 
-/**
- * `chooses`: it has options or metadata for the run that it opens. A child's report may wait for other reports `until`.
- * `due`: it opens no run before this time, and `at` is the time on the clock of its writer.
- */
-export type UnreadInput = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
-type InputOptions = OpeningTerms & { chooses?: true; due?: number; at?: number }
+/** A message that no run has read yet. */
+export type UnreadInput = Frozen<
+  {
+    /** The seq of the message. */
+    seq: number
+    /** With which request it is read: the next one, the first of a later run, or one in place of the open request. */
+    when: 'next' | 'after' | 'now'
+  } & Frozen<InputOptions>
+>
+type InputOptions = OpeningTerms & {
+  /** It has options or metadata for the run that it opens. */
+  chooses?: true
+  /** It opens no run before this time. Absent: at once. */
+  due?: number
+  /** With `due`: the time on the clock of its writer. */
+  at?: number
+}
 /** These terms do not outlast an import. */
-type OpeningTerms = { patienceMs?: number; traceparent?: string; report?: Report }
+type OpeningTerms = {
+  /** How long callers wait for its run in an outage, in ms. Absent: the limit of the run. */
+  patienceMs?: number
+  /** The span of another program that its run belongs to. */
+  traceparent?: string
+  /** It is a child's report, from `by`, and may wait `until` for others to be read with it. */
+  report?: Report
+}
 type Report = Frozen<{ by: string; at: number; until: number }>
 /** `at` is the clock's time when the wake was scheduled. `options` are those of the run that scheduled it. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true; options?: string }>
 
 /** The open run of a session, with all that is counted in it. */
 export type Run = Frozen<{
+  /** The seq of its `run.started`. */
   seq: number
+  /** Its limits, which stay to its end. */
   limits: Limits
-  /** The frozen toolset and instructions by hash, and the run's own choices in place of the agent's. */
+  /** The hash of the list of tools that the model is shown. */
   toolset: string
+  /** The hash of its instructions. */
   instructions: string
+  /** The hash of its own choices in place of the agent's. Absent: it has none. */
   options?: string
+  /** The host's metadata, of the session and over it of the message that opened the run. */
   metadata?: Metadata
+  /** How many replies of the model it had. */
   requests: number
+  /** How many calls it proposed so far. */
   toolCalls: number
   /** How many wakes it has scheduled. Absent for none. */
   wakes?: number
+  /** How often an invalid answer was asked for again. */
   outputRetries: number
+  /** How often in a row an empty answer was asked for again. */
   boosts: number
+  /** By tool: how many replies in a row had a call that the model must correct. */
   toolRetries: Readonly<Record<string, number>>
+  /** The tool that used up its retries. Null if none did. */
   exhausted: string | null
-  /** Provider failures since the last reply. `fatal`: the last one will not pass. `ends`: a strict hook failed. */
+  /** Provider failures since the last reply. */
   failures: number
+  /** The last failure of the provider, if it will not pass. Null otherwise. */
   fatal: Frozen<{ class: ModelFailureClass; message: string }> | null
+  /** No request is made before this time. 0: at once. */
   retryAt: number
-  /** Attempts lost since the last complete turn, and the epoch that recorded the last loss. */
+  /** Attempts lost since the last complete turn. */
   losses: number
+  /** The epoch that recorded the last loss. Absent for none. */
   lossEpoch?: number
+  /** Why the run must fail, because a strict hook failed. Null otherwise. */
   ends: string | null
   /** A call failed, and its failure ends the run. */
   broken?: string
-  /**
-   * Why the provider did not answer last, and how long its tries and the waits between them took. A reply clears both.
-   */
+  /** Why the provider did not answer last. A reply clears it. */
   trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null
+  /** How long the tries of the provider and the waits between them took since the last reply, in ms. */
   waitedMs: number
   /** How many answers in a row broke off after they began. */
   cuts: number
-  /** Working time, without parked time and without time in which no worker drove it. `since` is null while parked. */
+  /** Working time in ms, without parked time and without time in which no worker drove it. */
   activeMs: number
+  /** When the present stretch of work began. Null while the run is parked. */
   since: number | null
+  /** What the run has spent so far, in millionths of a dollar, without children. */
   cost: number
+  /** The open request. Null while none is open. */
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
+  /** The last reply and its calls. Null before the first reply. */
   turn: Turn | null
   /** The run began elsewhere. Nothing of it goes on until its setup and its open calls are reviewed here. */
   foreign?: boolean
@@ -75,23 +111,33 @@ export type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 
 /** A session as its events make it. Everything that happens next is decided from this alone. */
 export type Session = Frozen<{
+  /** The seq of the last event that was folded. */
   seq: number
+  /** The time of that event. */
   at: number
+  /** The epoch of the last attempt that wrote. */
   epoch: number
+  /** False before the first event. */
   created: boolean
+  /** It accepts nothing more. */
   closed: boolean
+  /** It closes when the open run has ended. */
   closing?: boolean
+  /** The name of its agent or workflow. */
   agent: string
   /** The name of the workflow that answers its turns. Absent for a language model, and in older snapshots. */
   planner?: string
   /** The program whose workers drive it. Absent in older logs. */
   program?: string
+  /** Where it belongs, if it is a child. Null for a root. */
   parent: Parent | null
   /** The bounds that a narrowed run above sets. */
   within?: Narrowing
-  /** Its folder, and the data of its host, if set here: an import drops what the file says. */
+  /** Its folder, if set here: an import drops what the file says. */
   folder?: string
+  /** The host's metadata. Absent for none. */
   metadata?: Metadata
+  /** The labels that it is listed by. Absent for none. */
   labels?: Labels
   /** Admitted and not yet promoted. */
   inputs: readonly UnreadInput[]
@@ -101,19 +147,25 @@ export type Session = Frozen<{
   cut?: number
   /** Notes for the next request: they follow the results and precede the inputs. */
   notes: readonly number[]
+  /** The wakes that wait for their time. */
   wakes: readonly Wake[]
   /** The seq of an interrupt that has not taken effect yet, or 0. */
   stop: number
+  /** A person paused it, and nobody has resumed it yet. */
   paused: boolean
-  /** `began` is the seq of the last `run.started`, `last` the outcome of the last settled run. */
+  /** The open run. Null between runs. */
   run: Run | null
+  /** The seq of the last `run.started`. 0 before the first run. */
   began: number
+  /** The outcome of the last settled run. Null before the first. */
   last: Outcome | null
   /** How many calls of the last run have an unknown outcome. Absent for none. */
   unknown?: number
+  /** What the session has spent so far, in millionths of a dollar, without children. */
   cost: number
-  /** The seq of the last import. While `held`, nothing that came with it is driven until a person resumes it. */
+  /** The seq of the last import. Absent for none. */
   imported?: number
+  /** It was imported with open work, which waits until a person resumes it. */
   held?: boolean
   /**
    * For a child: a person denied more money to a run that ended at its budget. Its parent is told when a later run
@@ -125,7 +177,10 @@ export type Session = Frozen<{
 }>
 
 /** A session that its only owner changes in place. */
-export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
+export type OpenSession = Omit<Mutable<Session>, 'run'> & {
+  /** The open run. Null between runs. */
+  run: OpenRun | null
+}
 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const

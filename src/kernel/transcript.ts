@@ -5,9 +5,25 @@ import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part, Proposal } from 
 import { type AnswerGuard, callKey, type Event } from './event.ts'
 
 /** A call as a later request shows it to the model. */
-export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json } & CallSpelling>
+export type ShownCall = Frozen<
+  {
+    /** The key of the call. */
+    key: CallKey
+    /** The id that the provider gave to the call. */
+    id: string
+    /** The name of the tool. */
+    tool: string
+    /** The arguments as they were admitted. */
+    args: Json
+  } & CallSpelling
+>
 /** How the model wrote the call, where that says more than its arguments. */
-type CallSpelling = { raw?: string | undefined; text?: string | undefined }
+type CallSpelling = {
+  /** The model's own spelling of the arguments, if that differs. */
+  raw?: string | undefined
+  /** The whole call as a model without tool calls wrote it in its text. */
+  text?: string | undefined
+}
 
 /** One message as a model is shown it: of the user, of the model, or the result of a call. */
 export type Message = Frozen<
@@ -48,11 +64,13 @@ const HEAD_SHARE = 0.6
 
 /** Mutable on purpose: it only grows, and copying it each turn would cost as much as the whole history. */
 export class Transcript {
+  /** What the next request shows of the events so far, the oldest first. */
   readonly messages: Message[] = []
   /** The messages inherited from the log of a fork's origin, and how many forks ago they were written. */
   readonly inherited = new WeakMap<Message, number>()
   /** The messages that the harness, a hook or a pin added. They do not ask for an answer. */
   readonly notes = new WeakSet<Message>()
+  /** The last event that was taken. */
   seq = 0
   /** The parts of the last reply with text, in the open or last run. A compaction keeps it. */
   lastSaid: readonly Part[] = []

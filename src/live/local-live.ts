@@ -2,16 +2,19 @@
 // losing it costs only smoothness. Other processes are reached through shared-live.ts.
 import type { Delta } from '../ports/model.ts'
 
-/**
- * Addressed by (seq of model.started, part, character offset), so that a reader can detect gaps and duplicates. For the
- * output of a call: the seq of its reply and its index.
- */
-export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }
+/** A delta with its place, so that a reader can detect gaps and duplicates. */
+export type LiveDelta = Delta & {
+  /** The seq of `model.started`; for the output of a call that of its reply. */
+  readonly seq: number
+  /** How many characters of that part came before this text. */
+  readonly offset: number
+}
 
 /** Deltas for listeners, also in other processes. Losing them costs only smoothness. */
 export interface Live {
   /** Lets other processes receive the deltas of this worker's sessions. Awaited before each claim; never rejects. */
   serve(worker: string, ttlMs: number): Promise<void>
+  /** Delivers a delta to all listeners of the session. It never waits and never throws. */
   publish(session: string, seq: number, delta: Delta): void
   /** The model call `seq` is over, or the call `part` of the reply `seq`: drop its text. */
   finish(session: string, seq: number, part?: number): void
@@ -19,6 +22,7 @@ export interface Live {
   said(session: string): readonly LiveDelta[]
   /** Delivers one catch-up of the text so far, then live deltas. */
   subscribe(session: string, listener: DeltaListener): () => void
+  /** Ends the delivery to other processes. Listeners of this one unsubscribe by themselves. */
   close(): Promise<void>
 }
 

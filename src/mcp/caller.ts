@@ -9,6 +9,7 @@ export type CallerRole = 'viewer' | 'operator' | 'approver' | 'admin'
 export type Caller = {
   /** The name that the log records. */
   readonly name: string
+  /** What the caller may do. */
   readonly role: CallerRole
   /** The roles in which the caller may decide, if a rule requires one. `*`: any role. */
   readonly approvalRoles?: readonly string[]

@@ -15,6 +15,7 @@ import { createCallerServer } from './caller-server.ts'
 
 /** An MCP server over HTTP, to be mounted in a server of yours. */
 export type McpHandler = {
+  /** Answers one request of this caller. Throws only for an invalid caller. */
   fetch(request: Request, caller: Caller): Promise<Response>
   /** Ends all connections. */
   close(): Promise<void>

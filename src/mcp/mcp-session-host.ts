@@ -16,8 +16,13 @@ export type ServerOptions = {
   readonly more?: (server: object) => void
 }
 
-/** With which agent a session is started, and under which id. */
-export type Start = { readonly id?: string; readonly agent?: string }
+/** How a session is started. */
+export type Start = {
+  /** The id of the session: an existing one under it is returned. Absent: a new one. */
+  readonly id?: string
+  /** The agent of the session. Absent: the host's own. */
+  readonly agent?: string
+}
 
 /** The verbs that an MCP server offers to its clients, and to whom. */
 export type McpSessionHost = {

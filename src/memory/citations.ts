@@ -7,14 +7,19 @@ import type { LearningRow } from './learnings.ts'
 import { relevance } from './relevance.ts'
 import { eventId, clipText } from '../view/shown-text.ts'
 
-/** `id` names the event that holds the learning, so that a reader of the answer can look it up. */
+/** A learning that was recalled. */
 export type Citation = Frozen<{
+  /** Names the event that holds the learning, so that a reader of the answer can look it up. */
   id: string
+  /** What kind of learning it is. */
   kind: LearningKind
+  /** The learning in one line. */
   title: string
   /** The relevance, from 0 to 1. */
   score: number
+  /** When it was learned, in ms since 1970. */
   at: number
+  /** The first 280 characters of its details. */
   snippet: string
 }>
 

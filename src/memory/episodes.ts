@@ -7,9 +7,11 @@ import type { Database, Statement } from '../stores/sqlite/driver.ts'
 import { removeInvisible } from '../view/invisible.ts'
 import { clipText, eventId } from '../view/shown-text.ts'
 
-/** `id` names the event that settled the run. */
+/** An earlier run. */
 export type Episode = Frozen<{
+  /** Names the event that settled the run. */
   id: string
+  /** The session of the run. */
   session: string
   /** The first part of what the user asked. Empty if a wake began the run. */
   asked: string

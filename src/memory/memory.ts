@@ -60,21 +60,25 @@ const checkOptions = optionsChecker<OpenMemoryOptions>('openMemory', {
   report: functionCheck,
 })
 
-/**
- * `id` names the event that holds the learning, and `promote` marks it for MEMORY.md. `from` are the events that it was
- * extracted from; a learning that the log states directly has none.
- */
+/** A learning as it is listed. */
 export type Learned = Frozen<{
+  /** Names the event that holds it. */
   id: string
+  /** What kind of learning it is. */
   kind: LearningKind
+  /** The learning in one line. */
   title: string
+  /** All of it. */
   detail: string
+  /** When it was learned, in ms since 1970. */
   at: number
+  /** It is marked for MEMORY.md. */
   promote: boolean
   /** The user who opened the session that taught it. Null: the host did not say. */
   owner: string | null
   /** A person shared it with all owners. */
   shared: boolean
+  /** The events that it was extracted from. Empty for a learning that the log states directly. */
   from: readonly string[]
 }>
 
@@ -145,6 +149,7 @@ export function openMemory(options: OpenMemoryOptions): Memory {
 
 /** What agents learned, in a file of its own, with searches over it. It can always be made again from the logs. */
 export class Memory {
+  /** The store whose logs it reads. */
   readonly store: OpenMemoryOptions['store']
   readonly #file: string
   readonly #sessions: OpenMemoryOptions['sessions']

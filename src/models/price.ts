@@ -6,8 +6,19 @@ import { Fault } from '../kernel/failure.ts'
 import { windowInTable } from './window-table.ts'
 import { anyCheck, requiredCheck, optionsChecker, describeValue, tableCheck, optionsCheck } from '../options.ts'
 
-/** Dollars per million tokens; `webSearch` in dollars per thousand searches that the provider ran. */
-export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number; webSearch?: number }>
+/** What a model costs, in dollars per million tokens. */
+export type Price = Frozen<{
+  /** Tokens of the request that no cache has. */
+  input: number
+  /** Tokens of the reply, with its reasoning. */
+  output: number
+  /** Tokens read from the provider's cache. Absent: as `input`. */
+  cached?: number
+  /** Tokens written to the provider's cache. Absent: as `input`. */
+  cacheWrite?: number
+  /** In dollars per thousand searches that the provider ran. Absent: 10. */
+  webSearch?: number
+}>
 
 /** The user's own prices, by `provider:model` or `provider:*`. */
 export type PriceTable = Readonly<Record<string, Price & { readonly contextTokens?: number }>>
@@ -23,6 +34,7 @@ export type Profile = Frozen<{
   known: boolean
   /** Null if unknown. */
   contextTokens: number | null
+  /** The price of a reply with this usage, in millionths of a dollar, rounded up. */
   cost: (usage: Usage) => number
 }>
 

@@ -9,7 +9,9 @@ import { modelIdentity } from './http/hosted-model.ts'
 
 /** A store of answers: texts by key, each with a lifetime. A Keyv is one. It may lose any of them at any time. */
 export interface ResponseStore {
+  /** Returns the text under this key, or a promise of it. Anything but a text means that there is none. */
   get(key: string): unknown
+  /** Keeps the text for at most so many ms. It may return a promise. */
   set(key: string, value: string, ttlMs: number): unknown
 }
 

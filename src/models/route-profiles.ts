@@ -8,25 +8,31 @@ import { type Routes, RouteTable, WORKLOADS } from './router.ts'
 
 /** Null means not known. */
 export type RouteProfile = Frozen<{
+  /** The name of the model. */
   model: string
   /** How many tokens it takes. `windowKnown` is false if that is unknown. */
   contextTokens: number | null
+  /** False if nobody knows how many tokens the model takes. */
   windowKnown: boolean
+  /** Whether the model sees pictures. Null if that is not known. */
   images: boolean | null
+  /** Whether the model can think before it answers. Null if that is not known. */
   reasoning: boolean | null
   /** Dollars per million tokens, 0 if free. A cautious guess if `priceKnown` is false. */
   price: Price
+  /** False if the price is a cautious guess. */
   priceKnown: boolean
 }>
 
-/**
- * `of` is the route that has the model: the workload's own, or its neighbour's. `behind` is the model that answers if
- * that one fails. Both are null if no route is set: then the model of the agent answers, and for `vision` none does.
- */
+/** What one workload of a route table comes to. */
 export type RoutedWorkload = Frozen<{
+  /** The workload that is described. */
   workload: Workload
+  /** The route that has the model: the workload's own, or its neighbour's. Null: no route is set. */
   of: Workload | null
+  /** The model that answers. Null: no route is set, so the agent's model answers, and for `vision` none. */
   profile: RouteProfile | null
+  /** The name of the model that answers if that one fails. Null if there is none. */
   behind: string | null
 }>
 

@@ -11,6 +11,7 @@ export interface Clock {
 
 /** Chance, for ids and for waits of uneven length. A test gives its own, so that a run can be repeated. */
 export interface Random {
+  /** A new id that no other call of it gives. */
   id(): string
   /** From 0 up to, but not including, 1. For jitter, never for secrets. */
   fraction(): number

@@ -19,19 +19,25 @@ export type DeadLetter = {
   readonly key: string
   /** The session that holds it. */
   readonly lane: string
+  /** The name of the consumer. */
   readonly consumer: string
   /** What it is about: for a consumer the session, the first and the last event of the run. */
   readonly about: Json
+  /** How often it was tried in vain. */
   readonly tries: number
   /** Why the last try failed. */
   readonly reason: string
+  /** When it was given up, in ms since 1970. */
   readonly at: number
   /** How often it was a dead letter. A decision is about one of these times. */
   readonly deaths: number
 }
 
 /** Which dead letters are listed. */
-export type LetterFilter = { readonly consumer?: string }
+export type LetterFilter = {
+  /** Only letters of this consumer. Default: of all. */
+  readonly consumer?: string
+}
 const checkFilter = optionsChecker<LetterFilter>('deadLetters', { consumer: nonEmptyCheck })
 const PAGE = 100
 
@@ -65,10 +71,13 @@ function letterOf({ key, data, tries, reason, at, deaths }: DeadItem, lane: stri
 
 /** What is decided about a dead letter: it is tried again, or dropped. */
 export type LetterChoice = {
+  /** The lane of the letter, as it is listed. */
   readonly lane: string
+  /** The key of the letter, as it is listed. */
   readonly key: string
   /** `retry` begins its tries again, `drop` forgets it. */
   readonly decision: 'retry' | 'drop'
+  /** Who decides, for the log. */
   readonly by: string
 }
 const checkChoice = optionsChecker<LetterChoice>('decideDeadLetter', {

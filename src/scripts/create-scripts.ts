@@ -8,8 +8,13 @@ import { checkScriptOptions, completeScriptOptions, type ScriptOptions } from '.
 import { scriptPlanner } from './script-planner.ts'
 import { scriptTool } from './script-tool.ts'
 
-/** `tool` is for `tools` of a harness, `planner` for its `graphs`. Every process that drives scripts needs both. */
-export type Scripts = { readonly tool: Tool; readonly planner: Graph }
+/** The two parts of scripts. Every process that drives scripts needs both. */
+export type Scripts = {
+  /** For `tools` of a harness: with it models write scripts. */
+  readonly tool: Tool
+  /** For `graphs` of a harness: it runs what they write. */
+  readonly planner: Graph
+}
 
 /** Lets models write programs that call tools. Hand `tool` and `planner` to a harness. */
 export function createScripts(options: ScriptOptions = {}): Scripts {

@@ -9,7 +9,9 @@ export type ScriptMode = 'off' | 'ask' | 'on'
 
 /** What one script session may do, over all its cells. */
 export type ScriptLimits = {
+  /** How many cells it may run. Default 16. */
   readonly cells: number
+  /** How many requests to models it may make. Default 64. */
   readonly modelCalls: number
   /** Tools and agents. */
   readonly toolCalls: number

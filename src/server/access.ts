@@ -4,7 +4,9 @@ import type { Principal } from './wire.ts'
 
 /** A sign-in or a refused request, for a log of yours. It holds no token. */
 export type AccessEntry = {
+  /** When, in ms since 1970. */
   readonly at: number
+  /** A first request of a principal from its address for an hour, or a refused request. */
   readonly type: 'signed_in' | 'refused'
   /** The address that the request came from, if it is known. */
   readonly from: string | null
@@ -12,9 +14,11 @@ export type AccessEntry = {
   readonly route: string | null
   /** The principal, if the token was valid. */
   readonly name: string | null
+  /** The role of the principal. Null if the token was not valid. */
   readonly role: Principal['role'] | null
   /** Only on refusals. */
   readonly status?: number
+  /** The code of the refusal. Only on refusals. */
   readonly code?: string
 }
 

@@ -106,7 +106,7 @@ export function mayReach(
   return reach === 'all' || labels?.[OWNER] === name
 }
 
-/** A delivery belongs to nobody: it spends the money of its source, and its notices go to others. */
+/** A delivery has no owner: it spends the money of its source, and its notices go to others. */
 export function checkAgentReach({ reach }: Principal, harness: Harness, agent: string | undefined): void {
   const { sources = [] } = harnessParts(harness) ?? {}
   if (reach !== 'own' || !sources.some((source) => agent === `trigger_${source}`)) return

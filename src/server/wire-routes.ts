@@ -11,16 +11,21 @@ export type Method = 'GET' | 'POST' | 'DELETE'
 
 /** A route: who may ask it, what it takes, and what it answers. */
 export type Route = {
+  /** The method of the request. */
   readonly method: Method
   /** `:name` stands for one segment of the path. */
   readonly path: string
+  /** The role that the token must have. Admins have every role. `signed`: the delivery is signed instead. */
   readonly role: Role | typeof SIGNED
+  /** What the route does, in the documents that are made of this table. */
   readonly says: string
+  /** The JSON Schema of the query. Absent: the request has none. */
   readonly query?: WireSchema
   /** The JSON schema of the body. Absent: the request has no body. */
   readonly body?: WireSchema
   /** The most bytes of a body. Default: `BODY_MAX`. */
   readonly bodyMax?: number
+  /** The status of an answer that is no refusal. */
   readonly status: 200 | 201 | 202
   /** The name of the answer's schema, or a stream of events, a text, or bytes to download. */
   readonly answer: AnswerName | 'stream' | 'text' | 'bytes'

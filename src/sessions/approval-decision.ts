@@ -26,12 +26,17 @@ import type { PendingCall } from './look/pending.ts'
  * stale.
  */
 export type ApprovalDecision = {
+  /** The call that is decided, as `pending` names it. `budget`: more money for the session. */
   readonly callId: CallKey
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
+  /** True lets the call run, false denies it. */
   readonly allow: boolean
+  /** The name of the person who decides, for the log. */
   readonly by: string
+  /** The reason. For a denial the model reads it. */
   readonly why?: string
+  /** The role in which the person decides. Needed for a call that asks for one. */
   readonly role?: string
   /** The digest of the call that you saw. If given, it must be that of the pending call. */
   readonly digest?: string

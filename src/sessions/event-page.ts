@@ -5,17 +5,20 @@ import type { Page, Store } from '../ports/store.ts'
 
 type LogPages = Pick<Store, 'read'>
 
-/** `run`: only the events of the run whose `run.started` has this seq, to its end. `limit`: default and at most 1,000. */
+/** Which events are read. */
 export type EventsFilter = {
+  /** Only the events of the run whose `run.started` has this seq, to its end. Default: all events. */
   readonly run?: number
+  /** Only events after this seq. Default 0: from the beginning. */
   readonly after?: number
+  /** How many events at most. Default and maximum 1,000. */
   readonly limit?: number
 }
-/**
- * `next` is the `after` of the next page; null if there is nothing more now. `damaged`: the log cannot be read from
- * there on.
- */
-export type EventPage = Page & { readonly next: number | null }
+/** A page of events. */
+export type EventPage = Page & {
+  /** The `after` of the next page. Null if there is nothing more now. */
+  readonly next: number | null
+}
 
 const EVENTS_MAX = 1_000
 

@@ -19,8 +19,15 @@ export async function listModels(host: string, options: ModelOptions = {}): Prom
 
 /** The input to count: a text, or parts of a request. */
 export type CountInput = string | Partial<Pick<Request, 'instructions' | 'tools' | 'messages' | 'output'>>
-/** `exact`: the host counted. Otherwise it is an estimate, and `why` is the host's answer, if it was asked. */
-export type Counted = { readonly tokens: number; readonly exact: boolean; readonly why?: string }
+/** The length of an input in tokens. */
+export type Counted = {
+  /** How many tokens the input has. */
+  readonly tokens: number
+  /** True if the host counted. Otherwise it is an estimate from the characters, which is rather too high. */
+  readonly exact: boolean
+  /** Why the host did not count, if it was asked. */
+  readonly why?: string
+}
 
 const checkInput = optionsChecker<Exclude<CountInput, string>>('countTokens', {
   instructions: textCheck,

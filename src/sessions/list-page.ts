@@ -48,8 +48,13 @@ export type ListOptions = Pick<
   readonly runs?: boolean
 }
 
-/** `next` is null when nothing follows. */
-export type ListedPage = { readonly cards: readonly ListedCard[]; readonly next: string | null }
+/** A page of sessions. */
+export type ListedPage = {
+  /** The cards of this page. */
+  readonly cards: readonly ListedCard[]
+  /** The `cursor` of the next page. Null when nothing follows. */
+  readonly next: string | null
+}
 
 const CARDS = 50
 

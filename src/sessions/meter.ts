@@ -15,7 +15,12 @@ import type { RunProgress } from '../view/session-phase.ts'
  * `context`, `run` and `phase` are absent unless requested. `context` is null if no recent reply was counted; its
  * window is that of the agent's own model. A damaged session has no run and no phase.
  */
-export type ListedCard = TreeCard & Partial<RunProgress> & Frozen<{ context?: ContextFill | null }>
+export type ListedCard = TreeCard &
+  Partial<RunProgress> &
+  Frozen<{
+    /** How full its context is, if `context` was asked for. Null if no recent reply was counted. */
+    context?: ContextFill | null
+  }>
 
 /** The model of a session's agent, or the one that a run chose instead. Null: it is not known here. */
 export async function findSessionModel(

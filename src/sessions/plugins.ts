@@ -12,7 +12,9 @@ import { thrownText } from '../view/shown-text.ts'
 
 /** Tools, instructions, hooks and consumers that belong together, for the option `plugins`. */
 export type Plugin = {
+  /** A name of its own in its harness, for messages about it. */
   readonly name: string
+  /** Tools of the harness, beside its own. */
   readonly tools?: readonly (Tool | ToolSource)[]
   /** Appended to the instructions of the harness. */
   readonly instructions?: string

@@ -70,13 +70,19 @@ export type PursuitState = 'missing_outcome' | 'blocked' | 'not_ready' | 'uncert
  */
 export type PursuitEnd = 'satisfied' | 'max_rounds' | 'failed' | 'interrupted' | 'ungraded'
 
-/** The grade of one round. `met` of `of` criteria are met. */
+/** The grade of one round. */
 export type RoundGrade = Frozen<{
+  /** The number of the round, from 1. */
   round: number
+  /** Whether all criteria are met, some are not, or the grader could not tell. */
   state: Extract<PursuitState, 'uncertain' | 'fail' | 'pass'>
+  /** How many criteria are met. */
   met: number
+  /** How many criteria the rubric has, as the grader counted them. */
   of: number
+  /** The grader's own words. */
   summary: string
+  /** When the round was graded, in ms since 1970. */
   at: number
   /** The session of its grader. */
   session: string

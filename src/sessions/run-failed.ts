@@ -5,6 +5,7 @@ import type { Completed, Result } from '../runtime/state/run-result.ts'
 
 /** Thrown by `orThrow` and by `require` for a run that did not complete as required. Its result has everything. */
 export class RunFailed extends Error {
+  /** The result of the run, with all that it did. */
   readonly result: Result
   constructor(result: Result) {
     super(`The run ended as ${result.status} (${result.stopReason}): ${failureCause(result)}`)

@@ -15,9 +15,12 @@ export type TriggerEnvelope = {
   readonly dedupeKey?: string
 }
 
-/** The delivery is on disk. `duplicate`: it was there before. `notBefore`: its source is over a cap until then. */
+/** The delivery is on disk. */
 export type TriggerReceipt = {
+  /** The session that handles the trigger. */
   readonly sessionId: string
+  /** The delivery was there before, so nothing new happens. */
   readonly duplicate: boolean
+  /** Its source is over a cap: the trigger is handled at this time, in ms since 1970. */
   readonly notBefore?: number
 }

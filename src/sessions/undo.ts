@@ -37,7 +37,10 @@ type MadeChange = {
  * What became of one file or call that was to be undone. `changed_since`: somebody else wrote to it, so it was left
  * alone.
  */
-export type UndoneCall = Undone & { readonly call: CallKey }
+export type UndoneCall = Undone & {
+  /** The call that had made the change. */
+  readonly call: CallKey
+}
 
 /**
  * The owner's action. The calls are taken back once, even if the session grows meanwhile and the action is repeated.

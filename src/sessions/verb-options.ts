@@ -58,9 +58,13 @@ export type StreamOptions<Schema extends AnySchema = AnySchema> = Omit<RunOption
 
 /** The answer to a call that is answered outside, by a program or a person. */
 export type Answer = {
+  /** The call that is answered, as `pending` names it. */
   readonly callId: CallKey
+  /** What the model reads as the result. */
   readonly content: string
+  /** False: the model reads it as a failure. Default true. */
   readonly ok?: boolean
+  /** Who answers, for the log. */
   readonly by?: string
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
@@ -96,11 +100,15 @@ export type UnscheduleOptions = {
   readonly by?: string
 }
 
-/** The wake that waits under this key now, by the seq of its event. `duplicate`: it waited before. */
+/** The wake that waits under a key now. */
 export type ScheduledWake = {
+  /** The key of the wake: your own, or a new one. */
   readonly key: string
+  /** When the session looks again, in ms since 1970. */
   readonly due: number
+  /** The event that asked for it. */
   readonly seq: number
+  /** A wake waited under this key before, so nothing changed. */
   readonly duplicate: boolean
   /** No worker of this program drives the session: a sentence for people about who does. */
   readonly elsewhere?: string
@@ -113,8 +121,15 @@ export type RenameOptions = {
   /** Who gives the title, for the log. */
   readonly by?: string
 }
-/** The title as lists show it, by the seq of its event. `duplicate`: it was given before under this id. */
-export type RenamedSession = { readonly title: string; readonly seq: number; readonly duplicate: boolean }
+/** The title that a session was given. */
+export type RenamedSession = {
+  /** The title as lists show it. */
+  readonly title: string
+  /** The position of its event in the session's log. */
+  readonly seq: number
+  /** It was given before under this id. */
+  readonly duplicate: boolean
+}
 
 /** Options of `close`: who closes the session. */
 export type CloseOptions = Pick<InterruptOptions, 'by'>
@@ -125,10 +140,11 @@ export type CommandOptions = {
   /** Who sends them, for the log. */
   readonly by?: string
 }
-/**
- * `stored`: the id came from the store, and may be older than the present rule for ids, which it then need not meet.
- */
-export type SessionChoice = { readonly stored?: boolean }
+/** Where the id of a session comes from. */
+export type SessionChoice = {
+  /** The id came from the store, and may be older than the present rule for ids, which it then need not meet. */
+  readonly stored?: boolean
+}
 /** `waitMs`: how long to wait for a working session. Default: not at all. */
 export type ResultOptions = {
   /** Waits so long, in ms, for the end of an open run. Default: it does not wait. */
@@ -268,6 +284,7 @@ export type RemoveOptions = {
 }
 /** Which waiting calls `pending` returns, and from where on. */
 export type PendingFilter = {
+  /** Only calls of sessions that have all these labels. */
   readonly where?: Labels
   /** At most this many, plus the rest of the last session. Default: all. */
   readonly limit?: number
@@ -314,11 +331,18 @@ export type PinOptions = {
   readonly off?: boolean
 }
 
-/**
- * `inherited`: from the session of which this one is a fork, with its number there. `name`: the name that releases it,
- * unique even if a pin of this session has the same number: one `^` for each fork since, then the number.
- */
-export type PinnedMessage = PinReceipt & { readonly text: string; readonly inherited?: true; readonly name?: string }
+/** A pinned message, as the model reads it. */
+export type PinnedMessage = PinReceipt & {
+  /** The words of the message. */
+  readonly text: string
+  /** It comes from the session of which this one is a fork, and `seq` counts there. */
+  readonly inherited?: true
+  /** Releases an inherited pin: one `^` for each fork since, then its number. */
+  readonly name?: string
+}
 
 /** The seq of the pinned message; of a released one too. */
-export type PinReceipt = { readonly seq: number }
+export type PinReceipt = {
+  /** The seq of the pinned message; of a released one too. */
+  readonly seq: number
+}

@@ -122,6 +122,7 @@ export interface Sessions {
 
 /** One session. Each verb either appends to its inbox or reads; a worker does the rest. */
 export interface Session {
+  /** The id of the session. */
   readonly id: string
   /**
    * Admits a message durably. It resolves when the message is on disk; the work continues in the background. `at`: no
@@ -242,6 +243,7 @@ export type CompactedTo =
 
 /** `worktrees` are those of the session that stay: they have changes, or another session works there. */
 export type Removed = Removal & {
+  /** Worktrees of the session that stay: they have changes, or another session works there. Absent for none. */
   readonly worktrees?: readonly { readonly path: string; readonly branch: string }[]
 }
 
@@ -251,8 +253,11 @@ export type SentReceipt = {
    * The message is recorded, but no worker of this program drives the session: a sentence for people about who does.
    */
   readonly elsewhere?: string
+  /** The id of the event: your own, or a new one. Sending under it again has no second effect. */
   readonly eventId: string
+  /** The position of the event in the session's log. */
   readonly seq: number
+  /** The event was in the log already, so nothing was written. */
   readonly duplicate: boolean
   /** The session waits for a person: the message is kept and read after the decision. */
   readonly queued: boolean
@@ -277,6 +282,7 @@ export type RunStream<Output = Json, Tools extends ToolList[number] = ToolList[n
    * events or by its text.
    */
   readonly text: AsyncIterable<string>
+  /** The result, when the run has settled or waits for a person. */
   readonly result: Promise<Result<Output, Tools>>
   /**
    * The result of a run that completed. Rejects with `RunFailed` for any other end, and for the ends named in

@@ -10,9 +10,13 @@ export type AnswerFrame = Frozen<{ event: string | null; data: string; part?: 't
 export type ProviderRefusal = Frozen<{
   /** Default 400. */
   status?: number
+  /** The sentence of the provider. */
   message: string
+  /** The provider's word for the kind of error. Default: that for an invalid request. */
   type?: string
+  /** The provider's code. Absent: it gives none. */
   code?: string
+  /** The field of the request that is wrong. Absent: it names none. */
   param?: string
 }>
 

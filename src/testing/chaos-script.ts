@@ -19,8 +19,17 @@ import {
 /** The protocol in which a request came. */
 export type Dialect = 'messages' | 'responses' | 'chat'
 
-/** `rawArgs` is sent unchanged, even if it is not JSON. A missing id is made from the number of the request. */
-export type ChaosCall = Frozen<{ tool: string; args?: Json; rawArgs?: string; id?: string }>
+/** A call of the model. */
+export type ChaosCall = Frozen<{
+  /** The name of the tool. */
+  tool: string
+  /** The arguments. Default: an empty object. */
+  args?: Json
+  /** Sent unchanged in place of `args`, even if it is not JSON. */
+  rawArgs?: string
+  /** The id of the call. Default: one made from the number of the request. */
+  id?: string
+}>
 
 /**
  * Messages signs its thinking (`signature`) or hides it (`redacted`), Responses encrypts it (`encrypted`). Missing values are
@@ -30,15 +39,21 @@ export type ChaosReasoning = string | Frozen<{ text: string; signature?: string;
 
 /** A reply of the model, encoded in the dialect of the request. */
 export type ChaosModelReply = Frozen<{
+  /** The text of the reply. Default: none. */
   text?: string
+  /** The thoughts before it. Default: none. */
   reasoning?: ChaosReasoning
+  /** The calls that the model asks for. Default: none. */
   calls?: readonly ChaosCall[]
   /** Default: computed from the sizes of request and reply. */
   usage?: Usage
+  /** Why the model stopped. Default: what follows from the calls. */
   finish?: 'stop' | 'length' | 'refusal'
   /** The number of pieces for the text, the reasoning and the arguments of each call. Default 1. */
   deltas?: number
+  /** The name of the model in the answer. Default: the one that was asked for. */
   model?: string
+  /** What goes wrong while the answer is sent. Default: nothing. */
   chaos?: ChaosDamage
 }>
 
@@ -49,12 +64,15 @@ export type TroubleName =
 
 /** An error of the provider. A name stands for the status and body this provider uses for it. */
 export type ChaosTrouble = Frozen<{
+  /** The status of the answer, or a name for what this provider sends. */
   status: number | TroubleName
   /** Replaces the provider's body. A string is sent unchanged. */
   body?: Json
   /** Seconds, as the header `retry-after`. */
   retryAfter?: number
+  /** More headers of the answer. */
   headers?: Readonly<Record<string, string>>
+  /** What goes wrong while the answer is sent. Default: nothing. */
   chaos?: ChaosDamage
 }>
 
@@ -65,6 +83,7 @@ export type ChaosReply = string | ChaosModelReply | ChaosTrouble
 export type ChaosDamage = Frozen<{
   /** Stalls after so many bytes; with 0 even before the headers. Goes on after `stallMs`, or never. */
   stallAfterBytes?: number
+  /** How long it stalls, in ms. Default: for ever. */
   stallMs?: number
   /** Destroys the socket after so many bytes; with 0 there is no answer at all. */
   cutAfterBytes?: number
@@ -74,6 +93,7 @@ export type ChaosDamage = Frozen<{
   splitBytes?: number
   /** Flips all bits of this byte. */
   corruptAt?: number
+  /** Compresses the body. */
   gzip?: true
 
   /** Comments, pings and unknown events in between. */
@@ -88,12 +108,14 @@ export type ChaosDamage = Frozen<{
   endless?: true
   /** One line of so many bytes, in an unknown event. */
   hugeLine?: number
+  /** Answers with a redirect to this address, and with nothing else. */
   redirectTo?: string
 
   /** Missing, nonsense (negative, or too large for a number), or sent three times in one stream. */
   wrongUsage?: 'missing' | 'absurd' | 'triple'
   /** All calls of one reply have the id of the first. */
   duplicateIds?: true
+  /** All calls of one reply have an empty id. */
   blankIds?: true
   /** Replaces the true finish reason. An unknown word is sent unchanged. */
   finish?: string
@@ -101,11 +123,15 @@ export type ChaosDamage = Frozen<{
 
 /** A received request, without the values of headers that hold keys. */
 export type ChaosRequest = Frozen<{
+  /** The protocol in which the request came. */
   dialect: Dialect
+  /** The path of the request, which tells the protocol. */
   path: string
+  /** Its headers, without the values of those that hold keys. */
   headers: Readonly<Record<string, string>>
   /** Null if it was not JSON. */
   body: Json
+  /** When it came, in ms by the clock of the server. */
   at: number
   /** With `strict`: the broken rule. The request was refused and used no reply of the script. */
   refused?: string

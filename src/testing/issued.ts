@@ -7,11 +7,15 @@ import { asString } from '../view/untrusted-json.ts'
 
 /** One item of a response, and its neighbours where they belong together. */
 export type IssuedItem = {
+  /** The id that the stand-in gave to the item. */
   readonly id: string
+  /** The type of the item, such as `reasoning` or `function_call`. */
   readonly type: string
+  /** The encrypted content of a reasoning item. Empty for other items. */
   readonly encrypted: string
   /** The id of the call; empty for other items. */
   readonly call: string
+  /** The response was stored, so its items may be named by their ids alone. */
   readonly stored: boolean
   /** The reasoning item right before it. */
   readonly after: string | null
@@ -20,13 +24,20 @@ export type IssuedItem = {
 }
 
 /** A response that was given out, with its calls. */
-export type IssuedResponse = { readonly stored: boolean; readonly calls: readonly string[] }
+export type IssuedResponse = {
+  /** The response was stored, so a later request may continue it by its id. */
+  readonly stored: boolean
+  /** The ids of its calls. */
+  readonly calls: readonly string[]
+}
 
 /** What the stand-in for a provider has given out so far, to be compared with what comes back. */
 export type Issued = {
   /** The texts that go with a signature of Messages, or with the data of a redacted block. */
   readonly signatures: ReadonlyMap<string, ReadonlySet<string>>
+  /** The items of responses, by their ids. */
   readonly items: ReadonlyMap<string, IssuedItem>
+  /** The responses, by their ids. */
   readonly responses: ReadonlyMap<string, IssuedResponse>
 }
 

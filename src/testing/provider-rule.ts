@@ -7,7 +7,14 @@ import type { ProviderRefusal } from './answer-encoder.ts'
 import { isObject, type JsonObject, asList, asString } from '../view/untrusted-json.ts'
 
 /** A request, as the rules of providers look at it. */
-export type RuleRequest = Frozen<{ headers: Readonly<Record<string, string>>; body: JsonObject; issued: Issued }>
+export type RuleRequest = Frozen<{
+  /** The headers of the request, with names in lower case. */
+  headers: Readonly<Record<string, string>>
+  /** The body of the request. */
+  body: JsonObject
+  /** What the stand-in has given out so far. */
+  issued: Issued
+}>
 
 /** A rule of one dialect. */
 export type DialectRule = Frozen<{
@@ -22,7 +29,10 @@ export type DialectRule = Frozen<{
 }>
 
 /** Something that a real provider refuses, with where it is written down. */
-export type ProviderRule = DialectRule & { readonly dialect: Dialect }
+export type ProviderRule = DialectRule & {
+  /** The protocol that the rule belongs to. */
+  readonly dialect: Dialect
+}
 
 /** The first refusal among the entries of a list. */
 export function firstRefusal<T>(

@@ -9,11 +9,29 @@ import { type Capture, expandCapture, type SessionLog, type Span } from '../view
 import type { Sink } from './sink.ts'
 import { createdOf, readTree, findRootRun } from './read-tree-logs.ts'
 
-/** `dropped`: did not fit in the queue, or came too late. `failed`: could not be read or sent. Counted in runs. */
-export type DropReport = Frozen<{ sink: string; dropped: number; failed: number; message: string }>
+/** Traces that were lost on the way to a sink, counted in runs since the last report. */
+export type DropReport = Frozen<{
+  /** The name of the sink. */
+  sink: string
+  /** Runs that did not fit in the queue, or came too late. */
+  dropped: number
+  /** Runs that could not be read or sent. */
+  failed: number
+  /** Why the last one was lost. */
+  message: string
+}>
 
-/** How many spans a sink has taken, and how many were lost on the way. */
-export type ExportQueueStats = Frozen<{ sink: string; exported: number; dropped: number; failed: number }>
+/** How many runs a sink has taken, and how many were lost on the way. */
+export type ExportQueueStats = Frozen<{
+  /** The name of the sink. */
+  sink: string
+  /** Runs whose spans the sink took. */
+  exported: number
+  /** Runs that did not fit in the queue, or came too late. */
+  dropped: number
+  /** Runs that could not be read or sent. */
+  failed: number
+}>
 
 export type ExportQueueOptions = {
   readonly store: Store

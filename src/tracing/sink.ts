@@ -13,6 +13,7 @@ export const captureCheck: Check = (value, name, of) =>
 export type ExportContext = Frozen<{
   /** Texts that spans refer to by hash: instructions and toolsets. Empty unless the sink captures prompts. */
   texts: ReadonlyMap<string, string>
+  /** The clock of the tracer, for a sink that waits. */
   clock: Clock
   /** Aborted when this export is no longer awaited. */
   signal: AbortSignal
@@ -27,6 +28,8 @@ export interface Sink {
   readonly name: string
   /** Default: `none`. A sink gets no more than it asks for. */
   readonly capture?: Capture
+  /** Stores these spans. Rejects if it cannot: they are then counted as lost and not sent again. */
   export(spans: readonly Span[], context: ExportContext): Promise<void>
+  /** Called once at the end, after the last export. */
   close(): Promise<void>
 }

@@ -3,17 +3,29 @@ import type { Attributes, Span } from '../view/spans/span.ts'
 
 /** A span as a line of a local trace. */
 export type SpanRecord = {
+  /** Tells a span from records of other kinds. */
   readonly type: 'span'
+  /** The trace: one for each run of a root session with everything below it. */
   readonly trace_id: string
+  /** The id of the span. Of two records with one id the later one counts. */
   readonly span_id: string
+  /** The span that it is a part of. Null for the first of a trace. */
   readonly parent_id: string | null
+  /** What the span is about, such as a model or a tool. */
   readonly name: string
+  /** `client` for requests to a model, `internal` for everything else. */
   readonly kind: Span['kind']
+  /** When it began, as an ISO date. */
   readonly started_at: string
+  /** When it ended, as an ISO date. Null while it is open. */
   readonly ended_at: string | null
+  /** How long it took, in ms. Null while it is open. */
   readonly duration_ms: number | null
+  /** Facts about the span, by the names of OpenTelemetry. */
   readonly attributes: Attributes
+  /** `error` if it failed. */
   readonly status: Span['status']
+  /** What went wrong in it, in order. Times are ISO dates. */
   readonly exceptions: readonly { readonly at: string; readonly type: string; readonly message?: string }[]
 }
 

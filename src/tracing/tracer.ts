@@ -104,8 +104,11 @@ export class Tracer {
 
 /** The parts of a harness that its tracer uses. */
 export type TracerContext = {
+  /** The store of the harness, whose logs the spans are made from. */
   readonly store: Store
+  /** The clock of the harness. */
   readonly clock: Clock
+  /** Receives what was lost, as the harness's `onError`. */
   readonly report: (error: unknown) => void
 }
 

@@ -13,11 +13,15 @@ import { TRIGGER_LABEL, type TriggerPlace, triggerPlaceOf } from './trigger-defi
 
 /** An event that came to no end: its triage failed too often, or could not begin. */
 export type DeadTrigger = {
+  /** The session of the trigger. */
   readonly sessionId: string
+  /** The source of the event. */
   readonly source: string
   /** Its title: source and label. */
   readonly title: string
+  /** The time of its last event, in ms since 1970. */
   readonly at: number
+  /** Why it came to no end. */
   readonly reason: string
 }
 /** Verbs on events that came to no end: list them, run one again, or drop it. */

@@ -19,11 +19,15 @@ import {
 import type { TriageTargets } from './triage-decision.ts'
 import { triageInstructions } from './triage-prompt.ts'
 
-/** A notice that the triage wrote for people. `session` is that of the trigger. */
+/** A notice that the triage wrote for people. */
 export type TriggerNotice = {
+  /** The source of the event. */
   readonly source: string
+  /** The kind of the event. */
   readonly label: string
+  /** The notice itself. */
   readonly text: string
+  /** The session of the trigger. */
   readonly session: string
 }
 /** Called again with the same `key` if it failed, and if the process was lost meanwhile. */

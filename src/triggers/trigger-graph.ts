@@ -28,7 +28,9 @@ import type { CompleteSource, TriggerNotice } from './source-options.ts'
 
 /** How a trigger was judged: in the result of its session, as `output.evaluated`. */
 export type TriggerEvaluated = {
+  /** What was decided. */
   readonly action: TriageAction
+  /** Which answer decided. */
   readonly path: TriagePath
   /** From its arrival to the decision. */
   readonly latencyMs: number

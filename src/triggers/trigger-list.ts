@@ -77,8 +77,10 @@ export async function listTriggers(
 /** Dead triggers are asked for by themselves, since they may be older than the newest. */
 async function readSource(store: ReadStore, name: string, limit: number) {
   const agent = triggerAgent(name)
-  const dead = { agent, status: 'idle', outcome: DEAD_OUTCOMES, order: 'newest', limit: DEAD_MAX } as const
-  const [made, failed] = await Promise.all([store.page({ agent, order: 'made', limit }), store.page(dead)])
+  // A search by the label is a search by an index, where the source has few deliveries.
+  const of = { agent, where: { [TRIGGER_LABEL]: name } } as const
+  const dead = { ...of, status: 'idle', outcome: DEAD_OUTCOMES, order: 'newest', limit: DEAD_MAX } as const
+  const [made, failed] = await Promise.all([store.page({ ...of, order: 'made', limit }), store.page(dead)])
   const summaries = async (cards: readonly Card[]) =>
     Promise.all(cards.map(async (card) => summaryOf(card, await lastState(store, card))))
   return {

@@ -6,16 +6,25 @@ import { BUDGET, type Pending } from '../view/pending-calls.ts'
 
 /** A call that waits, as a page shows it. Its `id` goes back with the decision, and holds the digest of what was shown. */
 export type PageApproval = {
+  /** Goes back with the decision. It holds the digest of what was shown. */
   readonly id: string
   /** The waiting call of this session: the call in question, or the one that a child works for. */
   readonly toolCallId: CallKey
+  /** The session that asks: this one, or a child below it. */
   readonly sessionId: string
+  /** The key of the call in that session. */
   readonly callId: CallKey
+  /** The name of the tool. */
   readonly tool: string
+  /** The arguments of the call. */
   readonly args: Json
+  /** The class of the approval. */
   readonly class?: string
+  /** How many people must approve. */
   readonly n?: number
+  /** The roles of which one must decide. Empty: anybody may. */
   readonly roles?: readonly string[]
+  /** When it is denied by itself, in ms since 1970. Null for never. */
   readonly expiresAt?: number | null
 }
 type ApprovalQuestion = Pick<

@@ -15,9 +15,13 @@ type MessageMetadata = { readonly position: string; readonly status?: PageEnd['s
 
 /** A message in the form of `useChat`. Its metadata contains the session's position. */
 export type UiMessage = {
+  /** The id of the message, the same each time it is read. */
   readonly id: string
+  /** Whether a person or the model wrote it. */
   readonly role: 'user' | 'assistant'
+  /** What it consists of, in order. */
   readonly parts: UiPart[]
+  /** The position of the session up to here, and how its run ended. */
   metadata?: MessageMetadata
 }
 /** One part of a message of a page, as the AI SDK names them. */

@@ -2,8 +2,15 @@
 import type { Json } from '../kernel/content.ts'
 import { isObject } from './untrusted-json.ts'
 
-/** An undefined side does not have the field. */
-export type ArgChange = { readonly field: string; readonly before?: Json; readonly after?: Json }
+/** A field that a person changed. */
+export type ArgChange = {
+  /** The name of the field. Empty if the arguments are not an object. */
+  readonly field: string
+  /** The value of the model. Absent: it did not have the field. */
+  readonly before?: Json
+  /** The value of the person. Absent: the field was removed. */
+  readonly after?: Json
+}
 
 /** The fields that differ, in the order of the call and then of the edit. */
 export function argChanges(before: Json, after: Json): readonly ArgChange[] {

@@ -7,14 +7,19 @@ import { EMPTY } from '../kernel/session.ts'
 
 /** One call, and the events about it so far. */
 export type LoggedCall = {
+  /** The key of the call. */
   readonly key: CallKey
+  /** The reply that proposed it. */
   readonly reply: EventOf<'agent.message'>
+  /** The call as it was admitted. */
   readonly proposal: Proposal
   /** The terms of the proposal, or of its last review. */
   terms: Pick<CallTerms, 'gate'>
   /** Its first intent, and how many there were: more than one after a worker was lost. */
   intent: EventOf<'agent.tool_use' | 'agent.custom_tool_use'> | null
+  /** How many intents there were: more than one after a worker was lost. */
   starts: number
+  /** Its result. Null while it is open. */
   result: EventOf<'agent.tool_result'> | null
   /** The answer from outside that its result repeats. */
   answer: EventOf<'user.custom_tool_result'> | null
@@ -36,6 +41,7 @@ export class CallLog {
     return [...this.#calls.values()]
   }
 
+  /** The call with this key. Undefined if no reply proposed it. */
   at(key: CallKey): LoggedCall | undefined {
     return this.#calls.get(key)
   }
@@ -85,11 +91,21 @@ export function contentOf({ answer, result }: Pick<LoggedCall, 'answer' | 'resul
   return answer?.content ?? result?.content ?? ''
 }
 
-/** `voters` are all people whose votes counted, if more than one approval was needed. */
-export type DecisionRecord = Frozen<{ allow: boolean; by: string; why?: string; voters?: readonly string[] }>
+/** What people decided about a call. */
+export type DecisionRecord = Frozen<{
+  /** False: the call was denied. */
+  allow: boolean
+  /** Whose decision made it count: the last one, if several had to approve. */
+  by: string
+  /** The reason that this person gave. Absent for none. */
+  why?: string
+  /** All people whose votes counted, if more than one approval was needed. */
+  voters?: readonly string[]
+}>
 
 /** What people decided about a call, and which of it counted. */
 export type CallDecision = {
+  /** The name of the tool. */
   readonly tool: string
   /** Every confirmation that counted, in order, including votes for a call that is not decided yet. */
   readonly counted: EventOf<'user.tool_confirmation'>[]

@@ -15,8 +15,13 @@ export function clean(text: string): string {
   return text.replace(UNSAFE, characterCode).replace(BLANK, characterCode)
 }
 
-/** A piece of text that is drawn as it is, or (`hidden`) the code of one character that is not. */
-export type CleanPiece = { readonly text: string; readonly hidden: boolean }
+/** A piece of cleaned text. */
+export type CleanPiece = {
+  /** What is drawn. */
+  readonly text: string
+  /** It is the code of one character that is not drawn as it is. */
+  readonly hidden: boolean
+}
 
 /** The same as `clean`, in pieces, so that a page can mark the characters shown by code. */
 export function piecesOf(text: string): readonly CleanPiece[] {

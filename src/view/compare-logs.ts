@@ -12,22 +12,29 @@ import { barsOf, scaleOf } from './waterfall.ts'
 /** A log, preceded by the logs it was forked from, each up to the event of the fork. */
 export type ComparedLog = readonly Frozen<{ session: string; events: readonly Event[] }>[]
 
-/**
- * A message of a person, or a turn with its calls. `seq` belongs to the log of `session`. Costs are in millionths of a
- * dollar.
- */
+/** A message of a person, or a turn with its calls. */
 export type ComparedStep = Frozen<{
+  /** Whether it is a message or a turn. */
   type: 'message' | 'turn'
+  /** The session whose log has it: a log may go on from that of another one. */
   session: string
+  /** The event in that log which began it. */
   seq: number
   /** Counts turns from 1; 0 for a message. */
   n: number
+  /** The text of the message or of the reply. */
   says: string
+  /** How the turn ended, in the words of a timeline. `said` for a message. */
   state: string
+  /** The model that answered. Null if that is not known, and for a message. */
   route: string | null
+  /** The calls of the turn, with their results. */
   calls: readonly ComparedCall[]
+  /** What the turn and its calls cost, in millionths of a dollar. */
   cost: number
+  /** Input and output tokens of the turn. */
   tokens: number
+  /** How long the turn and its calls took, in ms. */
   ms: number
 }>
 type ComparedCall = Frozen<{ tool: string; args: Json; state: string; result: string }>
@@ -35,17 +42,38 @@ type ComparedCall = Frozen<{ tool: string; args: Json; state: string; result: st
 /** The differences of two paired steps. `alone`: one of them is missing. */
 export type Difference = 'alone' | 'said' | 'calls' | 'arguments' | 'results' | 'model' | 'end'
 /** A step of one log beside the step of the other that belongs to it, or beside nothing. */
-export type Pair = Frozen<{ left: ComparedStep | null; right: ComparedStep | null; differs: readonly Difference[] }>
+export type Pair = Frozen<{
+  /** The step of the left log. Null if only the right one has it. */
+  left: ComparedStep | null
+  /** The step of the right log. Null if only the left one has it. */
+  right: ComparedStep | null
+  /** In what they differ. Empty: in nothing that is compared. */
+  differs: readonly Difference[]
+}>
 
-/** `ms` is the working time, without waits for people. */
-export type Totals = Frozen<{ turns: number; calls: number; tokens: number; cost: number; ms: number }>
+/** The sums of one log. */
+export type Totals = Frozen<{
+  /** How many turns it has. */
+  turns: number
+  /** How many calls it has. */
+  calls: number
+  /** Input and output tokens. */
+  tokens: number
+  /** What all of it cost, in millionths of a dollar. */
+  cost: number
+  /** The working time in ms, without waits for people. */
+  ms: number
+}>
 
 /** Two logs side by side, step by step, and where they part. */
 export type Comparison = Frozen<{
+  /** The steps of both logs, in order. */
   pairs: readonly Pair[]
   /** The index of the first pair that differs; null if none does. */
   first: number | null
+  /** The sums of the left log. */
   left: Totals
+  /** The sums of the right log. */
   right: Totals
 }>
 

@@ -10,8 +10,11 @@ export const END = 'END'
 
 /** A node of a graph as it is drawn. */
 export type GraphNode = {
+  /** The name of the node in its graph. */
   readonly name: string
+  /** What it does: it runs code, asks, starts a child, or does the same for many items. */
   readonly type: 'run' | 'question' | 'agent' | 'map'
+  /** What it does, for people. */
   readonly description: string
   /** The approval it needs before it runs. */
   readonly gate: GateKind
@@ -22,17 +25,23 @@ export type GraphNode = {
 }
 export type GateKind = 'auto' | 'ask' | 'always' | 'never' | 'by_arguments'
 
-/** `join` waits for all nodes in `from`; `route` goes to some of the nodes in `to`. */
+/** What leads from nodes to nodes. */
 export type GraphEdge = {
+  /** `join` waits for all nodes in `from`; `route` goes to some of the nodes in `to`. */
   readonly type: 'edge' | 'join' | 'route'
+  /** The nodes that it comes from. */
   readonly from: readonly string[]
+  /** The nodes that it leads to. */
   readonly to: readonly string[]
 }
 
 /** A graph as it is drawn: its nodes and edges. */
 export type GraphDrawing = {
+  /** The name of the graph. */
   readonly name: string
+  /** Its nodes, in the order of the definition. */
   readonly nodes: readonly GraphNode[]
+  /** Its edges, in the order of the definition. */
   readonly edges: readonly GraphEdge[]
   /** The node that runs last when a run is stopped. */
   readonly onInterrupt: string | null
@@ -81,12 +90,17 @@ function namesIn(value: unknown): readonly string[] {
   return typeof value === 'string' ? [value] : asList(value).filter((name) => typeof name === 'string')
 }
 
-/** One line between two nodes. `chosen`: it is not always taken. `after`: taken only after a failure or a stop. */
+/** One line between two nodes. */
 export type GraphLine = {
+  /** The node that it comes from. */
   readonly from: string
+  /** The node that it leads to. */
   readonly to: string
+  /** It is not always taken. */
   readonly chosen: boolean
+  /** A word beside the line: `all`, `goto` or `failed`. Empty for a plain one. */
   readonly label: string
+  /** Taken only after a failure or a stop. Absent for others. */
   readonly after?: 'failed' | 'stopped'
 }
 
@@ -107,8 +121,15 @@ export function graphLines({ nodes, edges, onFailure }: GraphDrawing): readonly 
   ]
 }
 
-/** The state of a node at its last run, how often it ran, and whether it is running or waiting now. */
-export type NodeStanding = { readonly status: string; readonly times: number; readonly now: boolean }
+/** How a node stands. */
+export type NodeStanding = {
+  /** The state of its last run. */
+  readonly status: string
+  /** How often it ran. */
+  readonly times: number
+  /** It is running or waiting now. */
+  readonly now: boolean
+}
 
 /** How each node of a graph stands, by where its sessions have stopped. */
 export function standingsOf(stops: readonly NodeStop[]): ReadonlyMap<string, NodeStanding> {

@@ -7,13 +7,17 @@ import { textOf } from './shown-text.ts'
 
 /** One thing that a session gave to another: a task, a report, a question, an answer. */
 export type Handoff = Frozen<{
+  /** When the receiver's log got it, in ms since 1970. */
   at: number
+  /** What was handed over. */
   kind: 'task' | 'report' | 'question' | 'answer' | 'message' | 'stop'
   /** Agents, or the name that a person gave. */
   from: string
+  /** The agent of the receiver. */
   to: string
   /** Null for a person. */
   fromSession: string | null
+  /** The session of the receiver. */
   toSession: string
   /** The event in the log of the receiver. */
   seq: number
@@ -23,6 +27,7 @@ export type Handoff = Frozen<{
   status?: string
   /** The content. */
   text: string
+  /** Files that came with it, by reference. */
   files: readonly BlobRef[]
 }>
 

@@ -6,8 +6,13 @@ import type { Delta } from '../ports/model.ts'
 export type SpokenKind = 'text' | 'reasoning'
 /** The n-th text, or the n-th reasoning, of a reply, and how many of its characters the reader has. */
 export type Segment = { readonly kind: SpokenKind; readonly n: number; chars: number }
-/** A piece that was new, with the part of the reply it belongs to. */
-export type HeardPiece = { readonly segment: Segment; readonly text: string }
+/** A piece of a reply that was new. */
+export type HeardPiece = {
+  /** The part of the reply that it belongs to, with how much of it was heard so far. */
+  readonly segment: Segment
+  /** The new characters. */
+  readonly text: string
+}
 
 /** What a reader has of a reply so far, so that each text is told once, whether it comes live or with the whole reply. */
 export class HeardReply {

@@ -5,6 +5,8 @@
 export const LANE_AGENTS = 'consumer:'
 /** Sixteen sessions take the messages of one consumer, so that many runs can end at once. */
 const LANES = 16
+/** The ids of all lanes come after the first of these in the order of ids, and before the second. */
+export const LANE_IDS = ['consumer.', 'consumer/'] as const
 const LANE_ID = /^consumer\.[A-Za-z0-9_-]{1,64}\.\d{1,2}(?:\.[0-9a-f]{8})?$/
 
 /** The name of the agent, and of the planner, of a consumer's lanes. */

@@ -6,8 +6,13 @@ const CONTEXT = 3
 const CELLS_MAX = 4_000_000
 
 export type AlignedLine = { readonly mark: ' ' | '-' | '+'; readonly text: string }
-/** `@` begins a hunk, and a backslash says that the line before it has no newline. */
-export type DiffLine = { readonly mark: AlignedLine['mark'] | '@' | '\\'; readonly text: string }
+/** One line of a difference. */
+export type DiffLine = {
+  /** `-` is removed, `+` is added, a blank is unchanged. `@` begins a hunk; a backslash: the line before has no newline. */
+  readonly mark: AlignedLine['mark'] | '@' | '\\'
+  /** The line without its mark. */
+  readonly text: string
+}
 
 /** The difference of two texts in the unified format. */
 export function diff(path: string, before: string, after: string): string {

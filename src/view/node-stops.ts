@@ -5,14 +5,21 @@ import { oneLine } from './clean.ts'
 import { isObject, type JsonObject, parseJson } from './untrusted-json.ts'
 import { textOf } from './shown-text.ts'
 
-/** One run of a node: its status and result. `status` is `open`, `waits`, `runs`, or the status of its result. */
+/** One run of a node: its status and result. */
 export type NodeStop = {
+  /** The name of the node. */
   readonly node: string
+  /** The key of its last call: another one is made when it is tried again. */
   readonly call: string
+  /** `open`, `waits`, `runs`, or how its last call ended. */
   readonly status: string
+  /** How often a call of it was begun. */
   readonly attempts: number
+  /** When it was begun for the first time, in ms since 1970. Null if it was not. */
   readonly beganAt: number | null
+  /** From its beginning to its last result, in ms. Null if it has none. */
   readonly durationMs: number | null
+  /** Its result in a few words, or why it failed. Empty if nothing is known. */
   readonly found: string
 }
 type OpenStop = { -readonly [K in keyof NodeStop]: NodeStop[K] }

@@ -10,7 +10,12 @@ import { usdOf } from './usd.ts'
 import { idsDownTo, childId } from './ids.ts'
 
 /** A call as programs see it: its tool, and its admitted arguments. */
-export type AnyCall = { readonly tool: string; readonly args: Json }
+export type AnyCall = {
+  /** The tool's name. */
+  readonly tool: string
+  /** The arguments as they were admitted: the call runs with these unless a person edits them. */
+  readonly args: Json
+}
 
 /**
  * A call that waits for a person or a program, discriminated by `tool` where the types of the harness's tools are
@@ -23,26 +28,34 @@ export type Pending<Of extends AnyCall = AnyCall> =
 
 type WaitingCall = Frozen<
   {
+    /** The key of the call in its session. `budget`: the session ended at its budget and waits for more. */
     callId: CallKey
     /** `approval`: use `decide`. `answer`: use `answer`. */
     needs: 'approval' | 'answer'
+    /** For an approval: the hash of the call as it is now. A decision that names another digest is refused. */
     digest?: string
+    /** For an approval: when it is denied by itself, in ms since 1970. Null for never. */
     expiresAt?: number | null
-    /** For an approval: its class, how many people must approve, their roles, and the approvals so far. */
+    /** For an approval: its class, that of the rule that asks, or else the name of the tool. */
     class?: string
+    /** For an approval: how many people must approve. */
     n?: number
+    /** For an approval: the roles of which one must decide. Empty: anybody may. */
     roles?: readonly string[]
+    /** For an approval: who has approved so far. */
     votes?: readonly string[]
     /**
      * For an approval: the files that the call would change, as they were when it was asked about. The digest covers
      * them.
      */
     files?: readonly FileState[]
-    /** The waiting session, and the path from the root down to it: this session, or children below it. */
+    /** The waiting session: this one, or a child below it. */
     sessionId: string
+    /** The sessions from the root down to the waiting one. */
     path: readonly string[]
-    /** The cost of the waiting session so far, in dollars: alone, and with the children below it. */
+    /** The cost so far of the waiting session alone, in dollars. */
     costUsd: number
+    /** The cost so far of the waiting session and the children below it, in dollars. */
     treeCostUsd: number
     /**
      * A person changed the arguments, and others must approve the call as it is now. `args` here are those of the
@@ -54,8 +67,17 @@ type WaitingCall = Frozen<
   } & PriorConsent
 >
 
-/** In dollars. `heldUsd` is reserved for calls in progress; `neededUsd` is the most that the next call may cost. */
-export type Amounts = Frozen<{ limitUsd: number; spentUsd: number; heldUsd: number; neededUsd: number }>
+/** The amounts of an account that does not cover the next call, in dollars. */
+export type Amounts = Frozen<{
+  /** The most that may be spent and reserved together. */
+  limitUsd: number
+  /** What was spent so far. */
+  spentUsd: number
+  /** Reserved for calls in progress. */
+  heldUsd: number
+  /** The most that the next call may cost. */
+  neededUsd: number
+}>
 
 /** A waiting call, before the costs of the sessions below are read. */
 export type OwnPending = Omit<Pending, 'treeCostUsd'>

@@ -39,51 +39,85 @@ export const SOURCE_NAMES: Readonly<Record<SourceKind, string>> = {
   cleared: 'results that were cleared',
 }
 
-/** The number and size of the messages from one source. `name` is the name of a tool. */
-export type ShownSource = Frozen<{ source: SourceKind; name?: string; count: number; chars: number }>
-
-/**
- * One message of a request. `inherited`: it comes from the log that this one was forked from, and `seq` belongs to that
- * log.
- */
-export type ContextPart = Frozen<{
+/** The messages of a request that come from one source. */
+export type ShownSource = Frozen<{
+  /** What kind of messages they are. */
   source: SourceKind
+  /** The name of the tool. Absent for sources that are no tools. */
   name?: string
-  seq: number
+  /** How many messages or definitions they are. */
+  count: number
+  /** How many characters they have. */
   chars: number
+}>
+
+/** One message of a request. */
+export type ContextPart = Frozen<{
+  /** What kind of message it is. */
+  source: SourceKind
+  /** The name of the tool. Absent for sources that are no tools. */
+  name?: string
+  /** The event that added it. For an inherited one it counts in the log that this one was forked from. */
+  seq: number
+  /** How many characters it has. */
+  chars: number
+  /** It comes from the log that this one was forked from. */
   inherited?: true
+  /** The message as the model is shown it. */
   message: Message
 }>
 
-/** The effect of one event on later requests: how many messages were summarised, and how many results cleared. */
+/** The effect of one event on later requests. */
 export type CompactionRecord = Frozen<{
+  /** The event that recorded it. */
   seq: number
+  /** When it was recorded, in ms since 1970. */
   at: number
+  /** How many messages were cut or summarised. */
   messages: number
+  /** How many results of tools were cleared. */
   results: number
+  /** About how many tokens the conversation had. Null if that was not counted. */
   before: number | null
+  /** About how many tokens it has since. Null if that was not counted. */
   after: number | null
+  /** What the summary cost, in millionths of a dollar. 0 if no model was asked. */
   cost: number
   /** Why it failed. */
   failed?: string
 }>
 
-/**
- * A request that did not begin with the bytes of the one before, according to its reply. `why` names what changed; `at`
- * is the first different character of instructions or tools, or the first different message.
- */
-export type CacheMiss = Frozen<{ seq: number; why: string; tokens: number; cost: number; at?: number }>
+/** A request that did not begin with the bytes of the one before, according to its reply. */
+export type CacheMiss = Frozen<{
+  /** The reply that found it out. */
+  seq: number
+  /** What changed: the instructions, the tools, the messages, the model or how tools were allowed. */
+  why: string
+  /** How many tokens the provider had to read again. */
+  tokens: number
+  /** What that cost more, in millionths of a dollar. */
+  cost: number
+  /** The first different character of instructions or tools, or the first different message. Absent if unknown. */
+  at?: number
+}>
 
 /** Collects everything that a log says about its requests, in one pass. */
 export class ContextLog {
+  /** What was cut or cleared so far, the oldest first. */
   readonly compactions: CompactionRecord[] = []
+  /** The requests that the provider's cache could not serve as it should, the oldest first. */
   readonly misses: CacheMiss[] = []
+  /** What the provider read from its cache for the last reply. Null before a reply with usage. */
   cache: Frozen<{ seq: number; inputTokens: number; cachedTokens: number }> | null = null
+  /** The model that answered last. Null until a reply names it. */
   model: string | null = null
+  /** How often instructions and tools were made anew. */
   made = 0
+  /** The start of the last run. Null before the first. */
   started: EventOf<'run.started'> | null = null
   /** The hashes of the prefix shown; after an import they come from its review. */
   prefix: { readonly toolset: Hash; readonly instructions: Hash } | null = null
+  /** The last event that was taken. */
   seq = 0
   readonly #transcript: Transcript
   readonly #session = open(EMPTY)
@@ -95,6 +129,7 @@ export class ContextLog {
     this.#transcript = transcript
   }
 
+  /** Takes the next event of the log. */
   take(event: Event): void {
     this.seq = event.seq
     take(this.#session, event)
@@ -168,12 +203,17 @@ export class ContextLog {
 
 /** The content of one request, and its answer. Instructions and tools are blobs, by the hashes in `prefix`. */
 export type ShownRequest = Frozen<{
+  /** The `model.started` of the request. */
   seq: number
+  /** When it was made, in ms since 1970. */
   at: number
   /** The tools it could use, if not all of them. */
   allow?: Allow
+  /** The names of the tools that a hook allowed. Absent if none did. */
   tools?: readonly string[]
+  /** The hashes of its instructions and tools: the texts are blobs. Null if they are not known. */
   prefix: ContextLog['prefix']
+  /** Its messages in order. */
   parts: readonly ContextPart[]
   /** How many parts at the beginning are the same as in the request before. Null for the first request. */
   kept: number | null

@@ -32,5 +32,10 @@ export function runPhase({ closed, run, inputs }: Session, rests: boolean): RunP
  */
 export type RunPhase = 'building' | 'model' | 'tools' | 'waiting' | 'resting'
 
-/** `run` is the last run, by the seq of its `run.started`; null before the first. */
-export type RunProgress = Frozen<{ run: number | null; phase: RunPhase }>
+/** The last run of a session, and what it does. */
+export type RunProgress = Frozen<{
+  /** The seq of its `run.started`. Null before the first run. */
+  run: number | null
+  /** What the run does now. */
+  phase: RunPhase
+}>

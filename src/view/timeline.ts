@@ -165,6 +165,7 @@ export class Timeline {
     if (run.model) this.#ask(run.model)
   }
 
+  /** Takes the next event of the log. */
   take(event: Event): void {
     if (event.seq <= this.seq) return
     this.#idle(event)

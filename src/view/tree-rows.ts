@@ -7,21 +7,27 @@ import { usdOf, usdText } from './usd.ts'
 
 /** One session of a tree. Rows come parents first, each followed by those below it. */
 export type TreeRow = Frozen<{
+  /** The id of the session. */
   session: string
   /** Null for the root of the rows. */
   parent: string | null
   /** The part of its id after its parent's, as `~3.0`. The root has its whole id. */
   name: string
+  /** How many levels below the first row it is. */
   depth: number
+  /** The agent of the session. */
   agent: string
   /** Its activity, or how its last run ended. */
   state: string
+  /** What it waits for. Empty for nothing. */
   waits: readonly TreeWait[]
   /** In dollars: alone, and with all sessions below it. */
   costUsd: number
+  /** What it and all sessions below it have spent, in dollars. */
   treeCostUsd: number
   /** When it was created, if that is known, and its last event. */
   began: number | null
+  /** The time of its last event, in ms since 1970. */
   at: number
   /** Whether it has something to do now. */
   works: boolean

@@ -4,35 +4,62 @@ import type { CallKey, Frozen, Usage } from '../kernel/content.ts'
 import type { Card } from '../ports/store.ts'
 import { IDLE_MS, type TimelineRow } from './timeline.ts'
 
-/**
- * `seq` is the event to show for it. `endedAt` is null while it goes on. Costs are in millionths of a dollar. A `child`
- * is a call that another session answers. `outside`: this session does not work on it.
- */
+/** One stretch of work in a session. */
 export type Bar = Frozen<{
+  /** Tells the bar from the others of the session, and stays the same while events come. */
   key: string
+  /** What it stands for. A `child` is a call that another session answers. */
   kind: 'run' | 'model' | 'call' | 'child' | 'compacted'
+  /** How far it is indented: a run 0, its requests 1, their calls 2. */
   depth: number
+  /** The event to show for it. */
   seq: number
+  /** The model or the tool, or what kind of bar it is. */
   name: string
   /** The same words as in a timeline's rows. */
   state: string
+  /** When it began, in ms since 1970. */
   startedAt: number
+  /** When it ended, in ms since 1970. Null while it goes on. */
   endedAt: number | null
+  /** What it cost, in millionths of a dollar. */
   cost: number
+  /** The tokens of the request. Null if they are not known. */
   usage: Usage | null
   /** Since when it waited for approval before it was started; null if it did not. */
   askedAt: number | null
+  /** This session does not work on it. */
   outside: boolean
+  /** The key of the call. Absent for bars that are no calls. */
   call?: CallKey
+  /** The session that works on the call. Absent for none. */
   child?: string
   /** For a request: its number in the session. */
   turn?: number
 }>
 
-/** One stretch of the scale, from 0 to 1. A `folded` one has a fixed width, however long it was. */
-export type Stretch = Frozen<{ from: number; to: number; x: number; width: number; folded: boolean }>
+/** One stretch of a scale. */
+export type Stretch = Frozen<{
+  /** Where it begins, in ms since 1970. */
+  from: number
+  /** Where it ends, in ms since 1970. */
+  to: number
+  /** Where it begins on the scale, from 0 to 1. */
+  x: number
+  /** Its share of the scale, from 0 to 1. */
+  width: number
+  /** Nothing happens in it, so it has a fixed width, however long it was. */
+  folded: boolean
+}>
 /** The time that a waterfall shows. Stretches in which nothing happens are drawn short. */
-export type Scale = Frozen<{ from: number; to: number; stretches: readonly Stretch[] }>
+export type Scale = Frozen<{
+  /** Where the time begins, in ms since 1970. */
+  from: number
+  /** Where it ends, in ms since 1970. */
+  to: number
+  /** The stretches of it, from left to right. */
+  stretches: readonly Stretch[]
+}>
 
 /** In the order of their beginnings: a run before its requests, a request before its calls. */
 export function barsOf(rows: readonly TimelineRow[]): readonly Bar[] {
@@ -92,7 +119,12 @@ function callBar(row: Extract<TimelineRow, { type: 'call' }>): Bar {
 }
 
 /** A session below, and its rows if its log was read. */
-export type ChildRows = { readonly card: ChildCard; readonly rows: readonly TimelineRow[] | null }
+export type ChildRows = {
+  /** The card of the session. */
+  readonly card: ChildCard
+  /** The rows of its log. Null if it was not read. */
+  readonly rows: readonly TimelineRow[] | null
+}
 type ChildCard = Pick<
   Card,
   'session' | 'agent' | 'seq' | 'cost' | 'tokens' | 'at' | 'created' | 'status' | 'outcome' | 'due'
@@ -102,7 +134,13 @@ type ChildCard = Pick<
  * A bar of one session of a tree. `cost` and `tokens` include everything below it: for a run its requests, calls and
  * children, for a child all of its own. The bars of depth 0 together have the sums of the tree.
  */
-export type TreeBar = Bar & Frozen<{ session: string; tokens: number }>
+export type TreeBar = Bar &
+  Frozen<{
+    /** The session that the bar is of. */
+    session: string
+    /** Input and output tokens of it and everything below it. */
+    tokens: number
+  }>
 
 /**
  * The bars of a session, with its children nested below the calls that started them. A child whose call is not among

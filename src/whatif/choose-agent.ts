@@ -7,6 +7,7 @@ import type { WhatIfAgent } from './what-if.ts'
 export type AgentChoices = {
   /** Answers for every agent. Absent: the recording does. */
   readonly model?: HarnessOptions['model']
+  /** Replaces the instructions of `agent`. Absent: they stay. */
   readonly instructions?: string
   /** The agent with these instructions. */
   readonly agent: string

@@ -27,9 +27,13 @@ export type ToolMode = 'recorded' | 'live' | 'recorded_or_live'
 
 /** Something that the what-if asked for and the recording does not have. Without a tool it was a reply of the model. */
 export type MissingAnswer = {
+  /** The session that asked. */
   readonly session: string
+  /** The call without a recorded result. Absent for a request to a model. */
   readonly call?: CallKey
+  /** The tool of that call. */
   readonly tool?: string
+  /** The arguments of that call. */
   readonly args?: Json
 }
 

@@ -28,7 +28,10 @@ export type { MissingAnswer, ToolMode, ToolStub } from './stand-ins.ts'
  * The options of a harness with this agent. Without a model the recording answers, and no model is asked. Its store,
  * program, worker, triggers and tracing are not used, and neither are the consumers of its plugins.
  */
-export type WhatIfAgent = Omit<HarnessOptions, 'model'> & { readonly model?: HarnessOptions['model'] }
+export type WhatIfAgent = Omit<HarnessOptions, 'model'> & {
+  /** Answers for every agent that has none of its own. Absent: the recording answers. */
+  readonly model?: HarnessOptions['model']
+}
 
 /** Options of a what-if: from which event on, what is changed, and how much it may cost. */
 export type WhatIfOptions = {
@@ -54,18 +57,27 @@ export type WhatIfOptions = {
 
 /** A call that nobody has decided about, and why the recording does not. */
 export type ParkedCall = {
+  /** The session of the call. */
   readonly session: string
+  /** The key of the call. */
   readonly call: string
+  /** The name of the tool. */
   readonly tool: string
+  /** The arguments of the call. */
   readonly args: Json
+  /** Why the recording decides nothing about it. */
   readonly why: string
 }
 
 /** A case for an evaluation, as plain JSON. */
 export type WhatIfCase = {
+  /** The id of the case. */
   readonly id: string
+  /** What people said: one message, or several in their order. */
   readonly input: string | readonly string[]
+  /** The new answer. */
   readonly expected?: Json
+  /** The id of the recorded session. */
   readonly recording: string
 }
 
@@ -76,6 +88,7 @@ export type WhatIfCase = {
 export type WhatIf = {
   /** The store in which it was lived, and the session in it, which has the id of the recorded one. */
   readonly store: CompleteStore
+  /** The id of the session in that store, which is that of the recorded one. */
   readonly session: string
   /** The last event of the recording in that session's log. What follows is new. */
   readonly from: number
@@ -87,12 +100,15 @@ export type WhatIf = {
   readonly diff: Comparison
   /** How many answers the recording did not have. */
   readonly drift: number
+  /** The calls and requests without an answer in the recording. */
   readonly missing: readonly MissingAnswer[]
   /** In dollars: what this what-if cost. Recorded replies cost nothing again. */
   readonly cost: number
   /** How the last run ended; null if it waits for people. */
   readonly settled: Outcome | null
+  /** The new answer. */
   readonly text: string
+  /** The calls that nobody has decided about. */
   readonly parked: readonly ParkedCall[]
   /** The messages of people, and the new answer as the expected one. */
   readonly toCase: (id: string) => WhatIfCase

@@ -21,8 +21,8 @@ import { forgeFile, openFile } from '../../sim/forge-file.ts'
 import type { Row } from './case.ts'
 import { sender } from './desk.ts'
 import { believed } from './imports.ts'
-import { endsWithin, scenario } from './scenario.ts'
-import { sleep, type World } from './world.ts'
+import { scenario } from './scenario.ts'
+import { endsWithin, sleep, type World } from './world.ts'
 
 const ESCAPE = '\u001b]0;owned\u0007\u001b[2J'
 

@@ -3,15 +3,14 @@
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Harness, memory } from '../../src/index.ts'
-import { startHttpServer } from '../../src/server/http-server.ts'
-import { TokenRegistry } from '../../src/server/token-registry.ts'
 import { webFetchTool } from '../../src/tools/web/web-fetch.ts'
 import { serve, type Web } from '../tools/web.ts'
 import type { Row } from './case.ts'
 import { carelessFetch } from './fetch.ts'
 import { naiveBash } from './naive.ts'
-import { endsWithin, scenario } from './scenario.ts'
-import type { World } from './world.ts'
+import { servePlain } from './plain-server.ts'
+import { scenario } from './scenario.ts'
+import { endsWithin, type World } from './world.ts'
 
 type Met = { inside: string[]; told: string[]; read: string; ended: boolean }
 const met = new WeakMap<World, Met>()
@@ -114,33 +113,12 @@ async function browsed(world: World): Promise<void> {
   const store = memory()
   const harness = new Harness({ model: world.model(() => 'done'), store, secrets: {}, worker: { drives: false } })
   const token = 'o'.repeat(43)
-  const server = await startHttpServer({
-    host: {
-      version: 'test',
-      store,
-      storeId: 'test',
-      harness,
-      harnessOf: async () => harness,
-      begin: async () => ({ harness }),
-      agents: () => harness.agents(),
-      elsewhere: () => null,
-      program: '',
-      drives: false,
-      driving: () => 0,
-    },
-    tokens: TokenRegistry.inMemory(token, 'owner'),
-    port: 0,
-    report: () => {},
-  })
-  world.defer(async () => {
-    await server.close()
-    await harness.close()
-  })
+  const port = await servePlain(world, harness, store, token)
   const session = await harness.open({ id: 'theirs' })
   await session.send(SECRET)
-  const port = world.defended ? server.port : await trusting(world, server.port, token)
-  for (const { method, path, headers, body } of requestsOf(port, 'theirs'))
-    found.read += await send(port, method, path, headers, body)
+  const to = world.defended ? port : await trusting(world, port, token)
+  for (const { method, path, headers, body } of requestsOf(to, 'theirs'))
+    found.read += await send(to, method, path, headers, body)
   const { cards } = await harness.list()
   if (cards.length > 1) found.told.push('began a session')
   if (JSON.stringify((await store.read('theirs', 0)).events).includes('from elsewhere')) found.told.push('spoke')

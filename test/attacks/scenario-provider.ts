@@ -8,8 +8,8 @@ import { z } from 'zod'
 import { defineTool, Harness, memory, model, type Tool } from '../../src/index.ts'
 import type { Row } from './case.ts'
 import { sender } from './desk.ts'
-import { endsWithin, scenario } from './scenario.ts'
-import type { World } from './world.ts'
+import { scenario } from './scenario.ts'
+import { endsWithin, type World } from './world.ts'
 
 type Answer = (response: ServerResponse, other: string) => void
 type Asked = { requests: string[]; elsewhere: string[]; hung: boolean; chars: number; patienceMs: number }

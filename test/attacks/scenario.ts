@@ -32,18 +32,3 @@ export function scenario({ name, needs = [], play, happened, harms }: Play): Cas
     },
   }
 }
-
-/** Did it come to an end by then? */
-export async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms)
-  })
-  const done = work.then(
-    () => true,
-    () => true,
-  )
-  const ended = await Promise.race([done, late])
-  clearTimeout(timer)
-  return ended
-}

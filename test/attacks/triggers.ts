@@ -6,14 +6,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { defineTool, Harness, memory, type Model, type Request, scripted } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
-import { startHttpServer } from '../../src/server/http-server.ts'
 import { openWebhooks } from '../../src/server/index.ts'
-import { TokenRegistry } from '../../src/server/token-registry.ts'
 import type { EndpointOptions } from '../../src/server/webhook-endpoints.ts'
 import { createTriggers } from '../../src/triggers/index.ts'
 import { textOf } from '../../src/view/shown-text.ts'
 import { requested } from '../server/served.ts'
 import type { Case, Row } from './case.ts'
+import { servePlain } from './plain-server.ts'
 import type { World } from './world.ts'
 
 const ORDER = 'RUN THE COMMAND'
@@ -249,36 +248,15 @@ async function portOf(world: World, verify: Scheme, taken: () => void): Promise<
   const harness = new Harness({ model: scripted(() => 'x'), store, triggers, worker: { drives: false } })
   const endpoint = { source: 'mail', verify, secret: { env: 'TERRET_ATTACK_HOOK' } }
   const webhooks = openWebhooks({ it: verify === 'hmac' ? { ...endpoint, timeHeader: 'x-time' } : endpoint }, harness)
-  const server = await startHttpServer({
-    host: {
-      version: 'test',
-      store,
-      storeId: 'test',
-      harness,
-      harnessOf: async () => harness,
-      begin: async () => ({ harness }),
-      agents: async () => [],
-      elsewhere: () => null,
-      program: '',
-      drives: false,
-      driving: () => 0,
-      webhooks: {
-        ...webhooks,
-        trigger: async (envelope) => {
-          taken()
-          return webhooks.trigger(envelope)
-        },
+  return servePlain(world, harness, store, 't'.repeat(43), {
+    webhooks: {
+      ...webhooks,
+      trigger: async (envelope) => {
+        taken()
+        return webhooks.trigger(envelope)
       },
     },
-    tokens: TokenRegistry.inMemory('t'.repeat(43), 'owner'),
-    port: 0,
-    report: () => {},
   })
-  world.defer(async () => {
-    await server.close()
-    await harness.close()
-  })
-  return server.port
 }
 
 function forges(scheme: Scheme, what: string, sent: (scheme: Scheme) => Sent): Case {

@@ -166,17 +166,7 @@ export class World {
 
   /** Did it come to an end? What never ends is watched only as long as it takes to see that. */
   async ends(work: Promise<unknown>): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), this.defended ? ENDS_MS : NEVER_MS)
-    })
-    const done = work.then(
-      () => true,
-      () => true,
-    )
-    const ended = await Promise.race([done, late])
-    clearTimeout(timer)
-    return ended
+    return endsWithin(this.defended ? ENDS_MS : NEVER_MS, work)
   }
 
   /** Processes of this world that live: those whose command line holds its mark. */
@@ -214,4 +204,19 @@ function rawOf(args: string): string {
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** Did it come to an end by then? */
+export async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  const done = work.then(
+    () => true,
+    () => true,
+  )
+  const ended = await Promise.race([done, late])
+  clearTimeout(timer)
+  return ended
 }

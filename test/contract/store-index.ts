@@ -1,7 +1,20 @@
 // The contract of a Store: cards, and the queries by index: which sessions are due, when the next one is, and which exist.
 import { describe, expect, it } from 'vitest'
 import type { Card, CardFilter, CardQuery, CompleteStore } from '../../src/ports/store.ts'
-import { admit, begin, card, claim, create, type MakeFixture, message, note, START, TTL, write } from './fixture.ts'
+import {
+  admit,
+  begin,
+  card,
+  claim,
+  create,
+  creation,
+  type MakeFixture,
+  message,
+  note,
+  START,
+  TTL,
+  write,
+} from './fixture.ts'
 
 export function describeIndexes(make: MakeFixture): void {
   describe('cards', () => {
@@ -128,6 +141,44 @@ export function describeIndexes(make: MakeFixture): void {
       expect(await below(['a-b', 'a', 'none', '\0'])).toEqual(all)
       expect(await below(['a', 'a-b'], 3)).toEqual(all.slice(0, 3))
       expect(await below([])).toEqual([])
+    })
+  })
+
+  describe('sessions that wait for a time', () => {
+    it('B-PAGELIST-16: they come by that time, roots and children, driven or not, without lanes of consumers', async () => {
+      const { store } = await make()
+      const waits = { status: 'rescheduling' } as const
+      const given: Readonly<Record<string, Parameters<typeof create>[2]>> = {
+        late: { ...waits, due: START + 9_000, labels: { team: 'red' } },
+        soon: { ...waits, due: START + 1_000 },
+        hurries: { ...waits, due: START + 5_000, urgent: true, labels: { team: 'red' } },
+        'soon~3.0': { ...waits, due: START + 3_000, root: 'soon' },
+        driven: { status: 'running', due: START + 4_000 },
+        calm: { status: 'idle' },
+        over: { status: 'terminated', due: START + 1_500 },
+      }
+      for (const [id, over] of Object.entries(given)) await create(store, id, over)
+      const agent = 'consumer:log'
+      const lane = creation(store, 'lane', { card: card('lane', { ...waits, due: START + 2_000, agent }) })
+      await store.commit([{ ...lane, events: lane.events.map((event) => ({ ...event, agent })) }])
+      await claim(store, 'driven', 'w1')
+      // A store in memory does without.
+      if (store.listWaking === undefined) return
+      const ids = async (...asked: Parameters<NonNullable<typeof store.listWaking>>) =>
+        (await store.listWaking?.(...asked))?.map(({ session }) => session)
+      expect(await ids(9)).toEqual(['soon', 'soon~3.0', 'driven', 'hurries', 'late'])
+      expect(await ids(2)).toEqual(['soon', 'soon~3.0'])
+      expect(await ids(9, { team: 'red' })).toEqual(['hurries', 'late'])
+      expect(await ids(9, { team: 'r\0d' })).toEqual([])
+    })
+
+    it('B-PAGELIST-17: a page of cards has children too where that is asked for', async () => {
+      const { store } = await make()
+      for (const id of ['a', 'a~3.0', 'b']) await create(store, id, { root: id[0] ?? '' })
+      const ids = async (more: Partial<CardQuery>) =>
+        (await cardsBy(store, 'newest', { limit: 9, ...more })).map(({ session }) => session).sort()
+      expect(await ids({})).toEqual(['a', 'b'])
+      expect(await ids({ children: true })).toEqual(['a', 'a~3.0', 'b'])
     })
   })
 

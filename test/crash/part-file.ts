@@ -1,9 +1,8 @@
 // The file of a long run of kills: a first line that says what is run, then one line for each part that has ended. A run that was
 // ended in the middle goes on with the parts that are not there. It starts nothing: parts.ts does.
-import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { refuse } from '../../sim/arguments.ts'
+import { commitHere } from '../../sim/commit-here.ts'
 import type { KillClass } from './strike.ts'
 import type { Storms } from './weather.ts'
 
@@ -87,18 +86,5 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return null
-  }
-}
-
-/** With a digest of what was changed since, so that no two states of the code have the same name. */
-function commitHere(): string {
-  const git = (...args: readonly string[]): string =>
-    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1e9 })
-  try {
-    const [head, changes] = [git('rev-parse', '--short=12', 'HEAD').trim(), git('diff', 'HEAD')]
-    if (changes === '') return head
-    return `${head}+${createHash('sha256').update(changes).digest('hex').slice(0, 8)}`
-  } catch {
-    return 'unknown'
   }
 }

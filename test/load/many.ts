@@ -2,6 +2,8 @@
 // folders, with titles and costs. And the requests for all lists that a page of the inspector or a client asks for.
 import type { Card, CompleteStore, OwnerWrite } from '../../src/ports/store.ts'
 import type { OwnerEvent } from '../../src/kernel/event.ts'
+import { CONTENT_LABEL } from '../../src/triggers/decision-cache.ts'
+import { TRIGGER_LABEL } from '../../src/triggers/trigger-definition.ts'
 
 const BATCH = 1_000
 const DAY_MS = 86_400_000
@@ -30,10 +32,20 @@ function sessionOf(n: number, now: number, count: number): OwnerWrite {
   const at = now - ((n * 7_919) % count) * 10
   const due = sleeps ? now + DAY_MS + ((n * 104_729) % count) * 1_000 : null
   const parent = isChild ? { parent: { session: nameOf(n - 1), call: '2.0' } } : {}
+  const labels = isDelivery ? { labels: { [TRIGGER_LABEL]: SOURCE, [CONTENT_LABEL]: `order-${n}` } } : {}
   const metadata = { title: `Order ${n} of shop ${n % 7}` }
   const stamp = { at, epoch: 0 }
   const events: OwnerEvent[] = [
-    { ...stamp, seq: 1, type: 'session.created', agent, planner: 'model', metadata, ...parent } as OwnerEvent,
+    {
+      ...stamp,
+      seq: 1,
+      type: 'session.created',
+      agent,
+      planner: 'model',
+      metadata,
+      ...labels,
+      ...parent,
+    } as OwnerEvent,
     ...(due === null ? [] : [{ ...stamp, seq: 2, type: 'wake.scheduled', due, reason: 'later', key: 'w' } as const]),
   ]
   const card: Card = {
@@ -43,6 +55,7 @@ function sessionOf(n: number, now: number, count: number): OwnerWrite {
     ...(isChild ? { parent: nameOf(n - 1) } : { folder: `/shops/${n % FOLDERS}` }),
     status: sleeps ? 'rescheduling' : 'idle',
     due,
+    ...labels,
     seq: events.length,
     at,
     cost: n % 1_000,

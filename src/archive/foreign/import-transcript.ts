@@ -76,14 +76,17 @@ const checkOptions = optionsChecker<TranscriptOptions>('importTranscript', {
 
 /** Where a session came from, and what was not taken as it was. It is in the metadata of the session. */
 export type TranscriptReport = {
+  /** The form that the file was read as. */
   readonly format: TranscriptFormat
   /** Of the file. */
   readonly sha256: string
+  /** How many entries the file has. */
   readonly entries: number
   /** Entries that are not part of the conversation, or cannot be read. */
   readonly leftOut: number
   /** Calls without a result, and results without a call. */
   readonly unanswered: number
+  /** How many results have no call. */
   readonly unmatched: number
 }
 

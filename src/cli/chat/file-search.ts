@@ -120,7 +120,7 @@ const GIT_MS = 30_000
 
 /**
  * Null: the folder is in no repository, or there is no git. It runs git as run-git.ts does, so that no setting of the
- * repository can start a program: the menu opens in folders that nobody trusts.
+ * repository can start a program: the menu opens also in folders that are not trusted.
  */
 async function gitFiles(folder: string): Promise<readonly string[] | null> {
   try {

@@ -24,6 +24,7 @@ export async function openRemoteStore(far: RemoteServer): Promise<CompleteStore>
     card: (session: string) => readRemoteCard(client, session),
     list: (filter: CardFilter) => listCards(client, filter),
     listBelow: undefined,
+    listWaking: undefined,
     page: (query: CardQuery) => pageCards(client, query),
     read: (session: string, after: number, limit?: number) => readLog(client, session, after, limit),
     snapshot: async () => null,

@@ -42,13 +42,19 @@ export type CompressOptions = {
 
 /** `content` is the text itself if it did not get smaller. */
 export type Compressed = {
+  /** The shorter text with its footer, or the text itself if it did not get smaller. */
   readonly content: string
+  /** What the text looked like, which decides how it is shortened. `plain` texts are never shortened. */
   readonly kind: TextKind
+  /** The size of the given text, in bytes. */
   readonly bytesBefore: number
+  /** The size of `content`, in bytes. */
   readonly bytesAfter: number
+  /** True if `content` is not the given text. */
   readonly changed: boolean
   /** Something is left out. */
   readonly lossy: boolean
+  /** The token of the original, as `keep` returned it. Absent if nothing was kept. */
   readonly token?: string
 }
 

@@ -9,6 +9,7 @@ export type TextKind = 'json' | 'code' | 'log' | 'search' | 'diff' | 'html' | 'p
  * matches.
  */
 export type TextHint = {
+  /** The kind itself, if it is known: nothing is detected then. */
   readonly kind?: TextKind
   /** A MIME type such as `application/json`. */
   readonly mime?: string

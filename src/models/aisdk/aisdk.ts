@@ -21,7 +21,9 @@ export type { AiSdkSettings } from './sdk-settings.ts'
 
 /** Only the members that are used of a language model, so that the types of both majors of the SDK fit. */
 export interface AiSdkModel extends SdkOrigin {
+  /** The version of the SDK's specification that it follows. */
   readonly specificationVersion: 'v3' | 'v4'
+  /** Answers one request as a stream, in the form of the SDK. */
   doStream(options: never): PromiseLike<SdkStream>
 }
 

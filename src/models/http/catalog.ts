@@ -8,15 +8,26 @@ import type { Price, Profile } from '../price.ts'
 import { type HostConnection, withoutKeys } from './exchange.ts'
 import { failure, failureFromTrouble, readRetryAfter, readTrouble } from './failures.ts'
 
-/**
- * A model of a host. `price` is the price that applies: the host's charge if its answers report one, else your own
- * prices, else those of the table. `assumed`: none of them has the model, and a cautious price applies.
- */
-export type OfferedModel = Frozen<{ id: string; contextTokens?: number; price: Price; assumed?: true }>
+/** A model of a host. */
+export type OfferedModel = Frozen<{
+  /** The name of the model at its host, which stands behind the colon in `openai:gpt-5.1`. */
+  id: string
+  /** How many tokens the model takes. Absent if neither the host nor the table says it. */
+  contextTokens?: number
+  /** The price that applies: the host's charge if its answers report one, else your own, else that of the table. */
+  price: Price
+  /** No table has the model, and the price is a cautious guess. */
+  assumed?: true
+}>
 /** An entry of the host's list. */
 type ListedModel = Frozen<{ id: string; contextTokens?: number; charged?: Price }>
 /** The models that a host says it has. */
-export type Offer = Frozen<{ type: 'models'; models: readonly OfferedModel[] }>
+export type Offer = Frozen<{
+  /** Tells the list from a failure. */
+  type: 'models'
+  /** At most 5,000 models, in the order of the host. */
+  models: readonly OfferedModel[]
+}>
 
 /**
  * The host whose answers report their cost, so its listed price applies. Answers of other hosts do not charge their

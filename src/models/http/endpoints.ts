@@ -5,7 +5,9 @@ import type { Protocol, Quirks } from '../protocols/protocol.ts'
 
 /** A host of models: its address, the protocol it speaks, and where its key is looked for. */
 export type Endpoint = Frozen<{
+  /** The name before the colon in `openai:gpt-5.1`. */
   name: string
+  /** The protocol of its requests: `messages`, `responses` or `chat`. */
   protocol: Protocol<unknown>['name']
   /** The protocol adds its path. `{NAME}` stands for the value of that environment variable. */
   baseUrl: string
@@ -13,7 +15,9 @@ export type Endpoint = Frozen<{
   keys: readonly string[]
   /** The header that carries the key; `authorization` carries it as a bearer token. */
   keyHeader: 'authorization' | 'x-api-key' | 'api-key'
+  /** How the host differs from its protocol. */
   quirks: Quirks
+  /** Headers of every request, beside that of the key. */
   headers: Readonly<Record<string, string>>
   /**
    * How the host reports the tokens that a model takes: in its list of models, or as Ollama does. Absent if it does

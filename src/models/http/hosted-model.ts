@@ -38,11 +38,13 @@ import { acceptsSchemas, thinkingOf } from '../protocols/thinking.ts'
 
 /** A model with its price, context size and abilities, as far as they are known. */
 export interface Priced extends Model {
+  /** What the model can do, as far as that is known. */
   readonly able: ModelAbilities
   /** The most tokens of one answer. */
   readonly outputTokensMax: number
   /** The same with these settings. Throws `invalid_config` for a setting that the model does not take. */
   outputTokensWith?(settings: AnswerSettings): number
+  /** Its price and context size, from the own table or that of the package. It asks no host. */
   profile(): Promise<Profile>
   /**
    * Asks the host how many tokens the model takes, once and only if no table has it. `profile` includes it from then

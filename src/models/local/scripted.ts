@@ -16,7 +16,14 @@ import {
 } from '../../options.ts'
 
 /** A call that a scripted model wants made. */
-export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
+export type ScriptedCall = {
+  /** The name of the tool. It need not exist: a test may ask for an unknown one. */
+  readonly tool: string
+  /** The arguments, valid or not. Default: an empty object. */
+  readonly args?: Json
+  /** The id of the call, as a provider would give it. Default: one made of the request's seq and the call's place. */
+  readonly id?: string
+}
 
 /** One reply. A plain string is a final text. */
 export type Step =

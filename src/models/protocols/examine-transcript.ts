@@ -13,11 +13,15 @@ type ProtocolName = Protocol<unknown>['name']
 
 /** One thing that had to be repaired in a conversation, and for which protocols. */
 export type Finding = Frozen<{
+  /** The event of the message that is repaired. */
   seq: number
+  /** What is wrong with it. */
   what: MessageRepair['what']
+  /** The call that it is about, if it is about one. */
   call?: CallKey
   /** The protocols that need the repair; usually all. */
   protocols: readonly ProtocolName[]
+  /** The same as a sentence, with the repair. */
   text: string
 }>
 
@@ -30,9 +34,11 @@ export type ProtocolCheck = Frozen<{
 
 /** What is wrong with a conversation, and how it would be shown to each protocol. */
 export type Examination = Frozen<{
+  /** What is wrong, in the order of the conversation. Empty: nothing. */
   findings: readonly Finding[]
   /** Calls that still run, so a missing result is not a problem. */
   open: readonly CallKey[]
+  /** Whether each protocol takes the conversation as it is, or repaired, or not at all. */
   protocols: readonly ProtocolCheck[]
   /** The transcript as it is sent. */
   view: readonly Message[]

@@ -14,15 +14,40 @@ import {
 } from '../../options.ts'
 
 type SearchLocation = Frozen<{ city?: string; region?: string; country?: string; timezone?: string }>
-export type DomainFilter = Frozen<{ allowedDomains?: readonly string[]; blockedDomains?: readonly string[] }>
+export type DomainFilter = Frozen<{
+  /** Only pages of these domains are read. Default: all. */
+  allowedDomains?: readonly string[]
+  /** Pages of these domains are not read. Default: none. */
+  blockedDomains?: readonly string[]
+}>
 
-/** `maxUses` is for Anthropic, `contextSize` for OpenAI. */
+/** Options of `webSearch`: where it searches, and how much. */
 export type WebSearchUse = DomainFilter &
-  Frozen<{ maxUses?: number; contextSize?: 'low' | 'medium' | 'high'; location?: SearchLocation }>
+  Frozen<{
+    /** The most searches in one request. Only for Anthropic. */
+    maxUses?: number
+    /** How much of the pages the model reads. Only for OpenAI. */
+    contextSize?: 'low' | 'medium' | 'high'
+    /** Where the user is, for results that fit the place. */
+    location?: SearchLocation
+  }>
 /** Options of `webFetch`: which domains may be read, and how much of them. */
-export type WebFetchUse = DomainFilter & Frozen<{ maxUses?: number; contentTokensMax?: number; citations?: boolean }>
+export type WebFetchUse = DomainFilter &
+  Frozen<{
+    /** The most pages in one request. Default: no limit. */
+    maxUses?: number
+    /** Longer pages are cut at this number of tokens. Default: the provider's own. */
+    contentTokensMax?: number
+    /** Whether the answer cites the pages. Default: the provider's own. */
+    citations?: boolean
+  }>
 /** Options of `fileSearch`: which stores of the provider are searched. */
-export type FileSearchUse = Frozen<{ vectorStores: readonly string[]; resultsMax?: number }>
+export type FileSearchUse = Frozen<{
+  /** The ids of the provider's vector stores to search. */
+  vectorStores: readonly string[]
+  /** The most results of one search, from 1 to 50. Default: the provider's own. */
+  resultsMax?: number
+}>
 
 /**
  * A tool that the provider runs on its own machines. It is never asked about here, and its results come with the

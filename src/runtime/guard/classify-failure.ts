@@ -12,9 +12,13 @@ export type FailureCategory = 'recoverable' | 'blocked_by_policy' | 'needs_confi
 
 /** A failure in words for people: its cause, what to do next, and whether trying again may help. */
 export type ClassifiedFailure = {
+  /** What went wrong, as far as that is known. */
   readonly class: FailureClass
+  /** What can be done about it. */
   readonly category: FailureCategory
+  /** What went wrong, as a plain sentence. */
   readonly cause: string
+  /** What the user can do now, as a plain sentence. */
   readonly nextAction: string
   /** The same action may succeed when it is tried again. */
   readonly recoverable: boolean

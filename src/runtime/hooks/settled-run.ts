@@ -48,15 +48,21 @@ export async function readRunRecord(
 
 /** A settled run as consumers get it. Of a run that was stopped it has what there is. */
 export type SettledRun = Frozen<{
+  /** The session of the run. */
   session: string
+  /** The agent of the session. */
   agent: string
   /** The user who opened the session. Null: the host did not say. */
   owner: string | null
-  /** The first event of the run, and the event that settled it. */
+  /** The first event of the run, which names it in its session. */
   run: number
+  /** The event that settled the run. */
   seq: number
+  /** When the run started, in ms since 1970. A run that never started has the time of its end. */
   beganAt: number
+  /** When the run settled, in ms since 1970. */
   endedAt: number
+  /** How the run ended, as its log has it. */
   outcome: Outcome
   /** The messages that opened the run. Empty if a wake did. */
   prompt: string
@@ -64,9 +70,13 @@ export type SettledRun = Frozen<{
   text: string
   /** The answer as data. Null if there is none. */
   output: Json
+  /** The tokens, requests and calls of the run, with those of the children that its calls started. */
   usage: Result['usage']
+  /** The cost of the run, with those children and without them. */
   cost: Result['cost']
+  /** The labels of the session. */
   labels: Labels
+  /** The host's metadata of the run, over that of its session. */
   metadata: Metadata
 }>
 

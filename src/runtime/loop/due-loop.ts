@@ -54,7 +54,12 @@ export const checkWorkOptions = optionsChecker<WorkOptions>('work', {
 })
 
 /** Why the work ended, and how often a session was looked at. */
-export type WorkResult = { readonly type: 'idle' | 'stopped' | 'looks_max'; readonly looks: number }
+export type WorkResult = {
+  /** Why the work ended: nothing was due for long enough, it was stopped, or it looked as often as it may. */
+  readonly type: 'idle' | 'stopped' | 'looks_max'
+  /** How often a session was looked at. */
+  readonly looks: number
+}
 
 /** Options of a `DueLoop`: the store it looks at, how many sessions at once, and who drives one. */
 export type DueLoopOptions = {
@@ -129,6 +134,7 @@ const CANDIDATES_MAX = 512
  * harnesses; a single one has `work`.
  */
 export class DueLoop {
+  /** Resolves when the loop has ended, with the reason. Rejects if the store cannot be used any more. */
   readonly done: Promise<WorkResult>
   readonly #around: DueLoopOptions & { readonly store: CompleteStore }
   readonly #clock: Clock

@@ -108,8 +108,13 @@ export type ElsewhereReport = { readonly type: 'elsewhere'; readonly why: string
 /** A caller that waits for a session to rest. `wake` makes it check again. */
 export type RestWaiter = { wake: () => void }
 
-/** The result for the due loop, and the report for a caller; null after an error, which `onError` received. */
-export type WorkerLook = { readonly seen: LookResult; readonly looked: RestReport | null }
+/** What came of one look at a session. */
+export type WorkerLook = {
+  /** The result for the due loop. */
+  readonly seen: LookResult
+  /** The report for a caller. Null after an error, which `onError` received. */
+  readonly looked: RestReport | null
+}
 
 type AttemptSlot = {
   readonly stopSignal: StopSignal

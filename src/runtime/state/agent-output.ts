@@ -12,7 +12,9 @@ import type { AnySchema } from '../../tools/core/tool-types.ts'
 
 /** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
 export type HarnessOutput<Schema extends AnySchema = AnySchema, Mode extends OutputMode = OutputMode> = {
+  /** What the answer must be: a Standard Schema of any library, or a JSON Schema. */
   readonly schema: Schema
+  /** How the answer is asked for. Default `auto`: in the way that the model supports best. */
   readonly mode?: Mode
 }
 

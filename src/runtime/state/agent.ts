@@ -172,7 +172,9 @@ export function plannerName(services: AgentsByName, agent: string): string {
 
 /** In dollars. A call that could exceed any of these is not made. */
 export type Budget = {
+  /** What one run may spend, in dollars. */
   readonly runUsd?: number
+  /** What one session may spend in all its runs, in dollars. */
   readonly sessionUsd?: number
   /** A session and all its children, by their root. */
   readonly treeUsd?: number

@@ -28,7 +28,9 @@ type ResultEnvelope = { ok: boolean; content: string; metadata: { [key: string]:
  * known as types.
  */
 export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
+  /** Before a run begins. `prompt` is the text that opens it. */
   readonly run_start: RunHookEvent & { readonly prompt: string }
+  /** After `run_start`, with the same text: the hook may cancel the run, or add context before the message. */
   readonly user_prompt_submit: RunHookEvent & { readonly prompt: string }
   /**
    * Before each turn's request is recorded. A repeated request, also after a crash, keeps the answer of its first time.
@@ -58,20 +60,25 @@ export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
    * and `args` holds all that could be read of it. Such a call does not run, whatever the hook answers.
    */
   readonly before_tool_call: TypedCallEvent<CallsOf<Tools>> & { readonly raw?: string }
+  /** After a call has run, before its result is written: the hook may change `output`. `refused`: nothing ran. */
   readonly after_tool_call: ((TypedCallEvent<CallsOf<Tools>> & RanCall) | RefusedCall) & {
     readonly output: ResultEnvelope
   }
+  /** After `before_tool_call`, for a call that would start a child of the agent `child`: the hook may cancel it. */
   readonly before_subagent_run: CallHookEvent & AnyCall & { readonly child: string }
+  /** After a child has answered a call. */
   readonly after_subagent_run: RunHookEvent & {
     readonly call: CallKey
     readonly child: string
     readonly output: ResultEnvelope
   }
+  /** After a run ended at a limit, before `run_end`: its name, what was allowed, and what was reached. */
   readonly limit_reached: RunHookEvent & {
     readonly limit: string
     readonly value: number | null
     readonly count: number
   }
+  /** After a run has ended, in whatever way, with the result that its caller gets. */
   readonly run_end: RunHookEvent & { readonly result: Result }
   /** After each reply. `costUsd` is the cost of the run so far, and `cost` the same in millionths of a dollar. */
   readonly stop: RunHookEvent & {

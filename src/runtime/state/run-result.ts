@@ -35,16 +35,17 @@ import { textOf } from '../../view/shown-text.ts'
 
 /** One call of the run and its outcome. */
 export type CallRecord = Frozen<{
+  /** The key of the call in its session. */
   callId: CallKey
+  /** The name of the tool. */
   tool: string
-  /**
-   * The arguments from the model. If a person changed them, `edited` has the ones that it ran with, and who changed
-   * them.
-   */
+  /** The arguments from the model, as they were admitted. */
   args: Json
+  /** The arguments that the call ran with, and who changed them. Absent if nobody did. */
   edited?: CallEdit
   /** Null while the call is open. */
   status: CallStatus | null
+  /** What the model reads as the result, or a reference to a stored one. Empty while the call is open. */
   content: string | BlobRef
   /** Its pictures and files. Absent if it has none. */
   parts?: readonly BlobRef[]

@@ -25,11 +25,15 @@ export type UsageCounts = {
 /** `cost` is in millionths of a dollar. */
 export type Spending = Frozen<{ usage: Frozen<UsageCounts>; cost: number }>
 
-/**
- * A cost: `usd` is with the children below it and `ownUsd` without them, in dollars. `micros` is `usd` in millionths of
- * a dollar, as the log counts it.
- */
-export type Cost = Frozen<{ usd: number; ownUsd: number; micros: number }>
+/** What something cost. */
+export type Cost = Frozen<{
+  /** In dollars, with the children below it. */
+  usd: number
+  /** In dollars, without those children. */
+  ownUsd: number
+  /** `usd` in millionths of a dollar, as the log counts it. */
+  micros: number
+}>
 
 export function costOf(micros: number, ownMicros: number): Cost {
   return { usd: usdOf(micros), ownUsd: usdOf(ownMicros), micros }

@@ -75,7 +75,7 @@ export class ModelCaller {
       transcript = cache.loadedTranscript ?? (await cache.transcript())
       if (transcript.hasBlobs) readable = await this.#readable(frozen, transcript)
     } catch (error) {
-      // Nobody was asked yet: the request waits until the store can be read again.
+      // The model was not asked yet: the request waits until the store can be read again.
       const { type: _, ...failure } = outageFailure(error)
       return { events: [{ type: 'model.failed', ...failure }] }
     }

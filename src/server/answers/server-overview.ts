@@ -1,6 +1,13 @@
 // The handlers that show the state of the server and its sessions: health, cards, pending calls, agents, due sessions.
 // They drive nothing.
-import { type Card, type CardOutcome, Fault, type CompleteStore, type StoreHealth } from '../../kernel/index.ts'
+import {
+  type Card,
+  type CardOutcome,
+  Fault,
+  type CompleteStore,
+  type Labels,
+  type StoreHealth,
+} from '../../kernel/index.ts'
 import { CARD_OUTCOMES } from '../../view/card.ts'
 import { isLaneAgent } from '../../view/lanes.ts'
 import { usdOf } from '../../view/usd.ts'
@@ -239,19 +246,9 @@ export async function handlePending({ host, principal, query }: ApiRequest): Pro
 export async function handleDue({ host, principal, query }: ApiRequest): Promise<ApiAnswer> {
   const { limit = 200 } = query as { readonly limit?: number }
   const own = principal.reach === 'own' ? { where: { [OWNER]: principal.name } } : {}
-  const found: Card[] = []
-  for (const status of ['rescheduling', 'running'] as const) {
-    for (let after = ''; ; ) {
-      const page = await host.store.list({ ...own, status, after, limit: PAGE })
-      found.push(...page.filter((card) => card.due !== null && !isLaneAgent(card.agent) && mayReach(principal, card)))
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) break
-      after = last.session
-    }
-  }
+  const found = (await host.store.listWaking?.(limit, own.where)) ?? (await readWaking(host.store, limit, own.where))
   const rows = found
-    .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
-    .slice(0, limit)
+    .filter((card) => mayReach(principal, card))
     .map(async (card) => {
       const { session: id, agent, due: at, wakes, title, outage } = card
       const named = title === undefined ? {} : { title }
@@ -259,6 +256,22 @@ export async function handleDue({ host, principal, query }: ApiRequest): Promise
       return { session: id, agent, due: at ?? 0, wakes, ...named, ...(await readDueReason(host, card)), ...tried }
     })
   return { json: { due: await Promise.all(rows), now: host.store.now() } satisfies DueAnswer }
+}
+
+/** From all cards, where the store has no index of what is due. */
+async function readWaking(store: CompleteStore, limit: number, where: Labels | undefined): Promise<readonly Card[]> {
+  const own = where === undefined ? {} : { where }
+  const found: Card[] = []
+  for (const status of ['rescheduling', 'running'] as const) {
+    for (let after = ''; ; ) {
+      const page = await store.list({ ...own, status, after, limit: PAGE })
+      found.push(...page.filter((card) => card.due !== null && !isLaneAgent(card.agent)))
+      const last = page.at(-1)
+      if (last === undefined || page.length < PAGE) break
+      after = last.session
+    }
+  }
+  return found.toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0)).slice(0, limit)
 }
 
 type ListedPage = Awaited<ReturnType<ServerHost['harness']['list']>>

@@ -8,12 +8,11 @@ import { describeValue } from '../../options.ts'
 
 import { type Input, readInput } from '../input.ts'
 
-/**
- * One message of a conversation from elsewhere, in the form of your library. `content` is a text or a list of parts:
- * texts, images, files, calls and their results.
- */
+/** One message of a conversation from elsewhere, in the form of your library. */
 export type BroughtMessage = {
+  /** Who speaks: `user`, `assistant` or `tool`. Others are refused. */
   readonly role: string
+  /** A text or a list of parts: texts, images, files, calls and their results. */
   readonly content?: unknown
   /** Calls of an assistant message, where the content does not hold them. */
   readonly tool_calls?: unknown

@@ -5,18 +5,21 @@ import { readSessionHead, rootAgentOf } from '../../runtime/state/session-tree.t
 import { accountsOf } from '../../runtime/money/spending-limits.ts'
 import { usdOf } from '../../view/usd.ts'
 
-/**
- * `account` is the scope of the limit: the last run, the session, its tree, or a day of the paying agent. `heldUsd` is
- * set aside for calls in progress; `assumedUsd` is the spending that no provider reported. `limitUsd` is null without a
- * limit.
- */
+/** One account of money and how it stands, in dollars. */
 export type MoneyAccount = Frozen<{
+  /** What the limit is for: the last run, the session, its tree, or one day of the agent that pays. */
   account: Account
+  /** The id of the account in the store. */
   id: string
+  /** The agent that pays: that of the root session. */
   agent: string
+  /** The most that may be spent and set aside together. Null for no limit. */
   limitUsd: number | null
+  /** What was spent so far, with the assumed part. */
   spentUsd: number
+  /** Set aside for calls in progress. */
   heldUsd: number
+  /** The part of the spending that no provider reported. */
   assumedUsd: number
 }>
 

@@ -43,10 +43,15 @@ function asPlainJson(value: object): Json {
 
 /** `by_arguments`: the approval depends on the call. Rules of a policy come before it. */
 export type AgentTool = Frozen<{
+  /** The name that the model calls. */
   name: string
+  /** What the model reads about the tool. */
   description: string
+  /** Where the tool comes from. */
   kind: ToolKind
+  /** How often a call may run. */
   effect: EffectClass
+  /** Whether a person is asked. `by_arguments`: it depends on the call. Rules of a policy come before it. */
   approval: Approval | 'by_arguments'
   /** Answered from outside with `session.answer`. */
   outside: boolean
@@ -57,13 +62,19 @@ export type AgentTool = Frozen<{
  * not asked.
  */
 export type AgentRow = Frozen<{
+  /** The name by which sessions are opened with it. The harness's own agent is `default`. */
   name: string
+  /** The name of its model. */
   model: string
   /** The planner: `model`, or a workflow by its name, such as `graph:report`. */
   planner: string
+  /** The tools that are known so far. */
   tools: readonly AgentTool[]
+  /** The names of its sources of tools, such as MCP servers. Their tools are known after their first run. */
   sources: readonly string[]
+  /** The limits of its runs. */
   limits: Limits
+  /** What its runs and sessions may spend, in dollars. Null for no budget. */
   budget: Budget | null
   /** The agents it may start. */
   children: readonly string[]

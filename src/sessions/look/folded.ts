@@ -9,11 +9,15 @@ import { stateAt } from '../../runtime/state/session-at.ts'
 import { describeValue } from '../../options.ts'
 import { sessionMissingFault } from '../../stores/plan/plan-writes.ts'
 
-/**
- * `seq` is the last folded event; `version` is that of the fold: another version of terret may fold the same log
- * differently.
- */
-export type FoldedState = Frozen<{ seq: number; version: number; session: Session }>
+/** The state of a session after one of its events. */
+export type FoldedState = Frozen<{
+  /** The last event in it. */
+  seq: number
+  /** The version of the fold. Another version of terret may fold the same log differently. */
+  version: number
+  /** The state as the kernel decides from it, as plain JSON. */
+  session: Session
+}>
 
 /** The state after the event `at`, or after the last event if the log is shorter. */
 export async function readFoldedState(store: CompleteStore, id: string, at: number): Promise<FoldedState> {

@@ -17,7 +17,9 @@ import { mayWait, type OwnPending, type Pending, readOwnPending } from '../../vi
  */
 export type PendingCall = Pending &
   Frozen<{
+    /** The agent of the waiting session. Empty if its card is gone. */
     agent: string
+    /** The labels of the waiting session. */
     labels: Labels
     /** The changes that the call would make in its session's folder, as the command line shows them. */
     preview: Preview

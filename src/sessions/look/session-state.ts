@@ -14,9 +14,13 @@ import type { PendingCall } from './pending.ts'
 
 /** One session as its log describes it now. */
 export type SessionState = Frozen<{
+  /** The id of the session. */
   sessionId: string
+  /** The name of its agent. */
   agent: string
+  /** What the session does, as its card says. */
   status: Status
+  /** What its open run does now. */
   phase: Phase
   /** Null while it works. `answer` also covers its children's questions. */
   waitsFor: Waiting | null
@@ -37,13 +41,17 @@ export type SessionState = Frozen<{
   context: ContextFill | null
   /** The cost of all its runs. */
   cost: Cost
+  /** The calls that wait for people in it and in the sessions below it. */
   pending: readonly PendingCall[]
   /** The number of unread messages. */
   inputs: number
+  /** The host's metadata of the session. Empty if there is none. */
   metadata: Metadata
+  /** The labels of the session. Empty if there are none. */
   labels: Labels
-  /** The seq of the last event, and its time. */
+  /** The seq of the last event. */
   seq: number
+  /** The time of the last event, in ms since 1970. */
   at: number
 }>
 

@@ -118,7 +118,7 @@ function matchesQuery(log: MemoryLog, query: CardQuery, words: readonly string[]
   const { outcome, since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = query
   if (log.at < since || log.at >= until) return false
   if (outcome !== undefined && !hasOutcome(card, log.trouble, outcome)) return false
-  if (query.parent === undefined && log.id !== card.root) return false
+  if (query.parent === undefined && !query.children && log.id !== card.root) return false
   if (!isAgentWanted(card.agent, query.agent) || (query.owner ?? facts.owner) !== facts.owner) return false
   if (!meetsConditions(card, query)) return false
   return words.length === 0 || hasAllWords(searchableText({ ...card, title: facts.title }), words)

@@ -38,7 +38,14 @@ async function* streamTree(store: Store, root: string, done: Set<string>): Async
 }
 
 /** What a store holds after it was filled: as a digest, and in numbers. */
-export type FilledStore = { readonly digest: string; readonly counts: RowDigest['counts']; readonly bytes: number }
+export type FilledStore = {
+  /** The hash of all rows, equal to that of the store that they came from. */
+  readonly digest: string
+  /** How many rows of each kind it has. */
+  readonly counts: RowDigest['counts']
+  /** The size of its events and blobs, in bytes. */
+  readonly bytes: number
+}
 
 /**
  * Writes a stream into a store, each tree in one commit, and reads it back to compare. After a crash the same call goes

@@ -123,10 +123,12 @@ function fillSnapshots({ snapshots }: Store): Snapshots {
 function fillSearch(store: Store): Search {
   const search: Search = store.search ?? new ListSearch(store)
   const listBelow = search.listBelow?.bind(search)
+  const listWaking = search.listWaking?.bind(search)
   return {
     page: (query) => search.page(query),
     sent: (session, id) => search.sent(session, id),
     ...(listBelow ? { listBelow } : {}),
+    ...(listWaking ? { listWaking } : {}),
   }
 }
 

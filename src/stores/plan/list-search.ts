@@ -84,7 +84,7 @@ function matchesPage(card: Card, query: CardQuery, words: readonly string[]): bo
   const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = query
   if (card.at < since || card.at >= until) return false
   if (query.outcome !== undefined && !hasOutcome(card, card.trouble ?? null, query.outcome)) return false
-  if (query.parent === undefined && card.session !== card.root) return false
+  if (query.parent === undefined && !query.children && card.session !== card.root) return false
   if (!isAgentWanted(card.agent, query.agent) || (query.owner ?? card.owner) !== card.owner) return false
   return words.length === 0 || hasAllWords(searchableText({ ...card, title: card.title ?? null }), words)
 }

@@ -18,26 +18,32 @@ export class Listeners {
   }[] = []
   #delivering = false
 
+  /** True if nobody listens. */
   get empty(): boolean {
     return this.#sessions.size === 0 && !this.hasDue && !this.hasCards
   }
 
+  /** True if somebody listens for cards. */
   get hasCards(): boolean {
     return this.#cards.size > 0
   }
 
+  /** True if somebody listens for due sessions. */
   get hasDue(): boolean {
     return this.#due.size > 0
   }
 
+  /** The sessions that somebody listens to. */
   get sessions(): Iterable<string> {
     return this.#sessions.keys()
   }
 
+  /** True if somebody listens to this session. */
   watches(session: string): boolean {
     return this.#sessions.has(session)
   }
 
+  /** Adds a listener for commits of one session. Returns what removes it. */
   addSession(session: string, listener: SessionListener): () => void {
     // A separate object, so that a listener added twice is called twice and removed once at a time.
     const own = { listener }
@@ -49,23 +55,27 @@ export class Listeners {
     }
   }
 
+  /** Adds a listener for sessions that become due. Returns what removes it. */
   addDue(listener: () => void): () => void {
     const own = { listener }
     this.#due.add(own)
     return () => void this.#due.delete(own)
   }
 
+  /** Adds a listener for cards that change. Returns what removes it. */
   addCards(listener: (session: string) => void): () => void {
     const own = { listener }
     this.#cards.add(own)
     return () => void this.#cards.delete(own)
   }
 
+  /** Tells the listeners of a session of its new events. Null: they must read them. */
   tell(session: string, news: SessionNews): void {
     const set = this.#sessions.get(session)
     if (set) this.#deliver(set, news)
   }
 
+  /** Tells that some session may have become due. */
   tellDue(): void {
     if (this.hasDue) this.#deliver(this.#due, null)
   }
@@ -75,6 +85,7 @@ export class Listeners {
     for (const { listener } of this.#cards) listener(session)
   }
 
+  /** Removes all listeners. */
   clear(): void {
     this.#cards.clear()
     this.#sessions.clear()

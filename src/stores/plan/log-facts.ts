@@ -6,15 +6,20 @@ import type { Event, EventOf } from '../../kernel/event.ts'
 import type { Card } from '../../ports/store.ts'
 import { titleFromText } from '../../view/title.ts'
 
-/**
- * `words` are the title that the log itself gives, also without the host's data: the first words of the first message,
- * or what the session was renamed to since.
- */
+/** What a card has from the log itself. */
 export type LogFacts = Frozen<{
+  /** The time of the first event, in ms since 1970. */
   created: number
+  /** Input and output tokens of all model calls so far. */
   tokens: number
+  /** What the session was renamed to, or else the title that the host set, or else `words`. Null before all of them. */
   title: string | null
+  /** The owner that the host named. Null if it named none. */
   owner: string | null
+  /**
+   * The title that the log gives without the host's data: what the session was renamed to, or else the first words of the
+   * first message. Null before both.
+   */
   words: string | null
 }>
 

@@ -4,15 +4,29 @@ import { Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Charge } from '../../ports/store.ts'
 import { checkId } from './store-ids.ts'
 
-/** An open hold, and the session that opened it. It is dropped once it is settled or freed. */
-export type Hold = { readonly amount: number; readonly accounts: readonly string[]; readonly session: string }
+/** An open hold. It is dropped once it is settled or freed. */
+export type Hold = {
+  /** What is reserved, in millionths of a dollar. */
+  readonly amount: number
+  /** The accounts on which it is reserved. */
+  readonly accounts: readonly string[]
+  /** The session that opened it. */
+  readonly session: string
+}
 
-/** The changes of a commit: accounts and holds with their new values (null: closed). */
-export type AccountChanges = { readonly accounts: Map<string, AccountRow>; readonly holds: Map<string, Hold | null> }
+/** The changes of accounts and holds by a commit. */
+export type AccountChanges = {
+  /** The accounts that change, as they are afterwards. */
+  readonly accounts: Map<string, AccountRow>
+  /** The holds that change, as they are afterwards. Null: the hold is closed. */
+  readonly holds: Map<string, Hold | null>
+}
 
 /** The present accounts and holds. */
 export interface AccountBook {
+  /** The account with this id. Null if there is none. */
   account(id: string): AccountRow | null
+  /** The open hold with this key. Null if there is none. */
   hold(key: string): Hold | null
   /** The open holds of a session, by key. */
   holdsOf(session: string): ReadonlyMap<string, Hold>

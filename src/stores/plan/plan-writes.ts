@@ -17,17 +17,25 @@ import { checkId } from './store-ids.ts'
  * released.
  */
 export type SessionRecord = {
+  /** The seq of its last event. */
   readonly seq: number
+  /** The time of its last event. */
   readonly at: number
+  /** The number of the last claim. */
   readonly epoch: number
+  /** The worker that holds the lease. Null if nobody does. */
   readonly worker: string | null
+  /** When a worker should look. Null for never. */
   readonly due: number | null
   /** Something was sent or begun, or the next wake is urgent: the session comes before other wakes. */
   readonly urgent: boolean
+  /** What its card says that it does. */
   readonly status: Card['status']
   /** How many attempts in a row made no progress, including the one that holds the session now. */
   readonly tries: number
+  /** Why workers leave it alone. Null if they do not. */
   readonly trouble: SessionTrouble | null
+  /** What its card has from the log itself. */
   readonly facts: LogFacts
 }
 
@@ -45,7 +53,9 @@ export type SessionTrouble = NonNullable<Card['trouble']>
 
 /** The present state that the plan needs. */
 export interface StoreView extends AccountBook {
+  /** The time by the store's clock. */
   readonly now: number
+  /** The record of a session. Null if there is no such session. */
   head(session: string): SessionRecord | null
   /** An inbox event admitted earlier under this id, as stored. */
   admitted(session: string, id: string): { readonly seq: number; readonly body: string } | null
@@ -67,27 +77,41 @@ export function lifeOf(epoch: number): number {
 
 /** One session as this commit will leave it, and the events it adds. A class, so that all of them have one shape. */
 export class SessionChange {
+  /** The session that changes. */
   readonly session: string
   /** null when this commit creates the session. */
   readonly was: SessionRecord | null
   /** The session was created with its log from another store. */
   restored = false
+  /** The seq of its last event, after the commit. */
   seq: number
+  /** The time of that event. */
   at: number
+  /** The number of the last claim. */
   epoch: number
+  /** The worker that holds the lease, after the commit. Null if nobody does. */
   worker: string | null
+  /** When a worker should look, after the commit. Null for never. */
   due: number | null
+  /** Whether it comes before other wakes of its time. */
   urgent: boolean
+  /** What its card says that it does. */
   status: Card['status']
+  /** How many attempts in a row were lost or failed before they completed a turn. */
   tries: number
+  /** Why workers leave it alone. Null if they do not. */
   trouble: SessionTrouble | null
+  /** What its card has from the log itself. */
   facts: LogFacts
   /** The card this commit writes. Null for inbox events, which change only when the session is due. */
   card: Card | null = null
   /** The worker that wrote as the owner, which proves that it is alive. */
   owner: string | null = null
+  /** The snapshot to store. Null for none. */
   snapshot: Snapshot | null = null
+  /** The events that the commit adds. */
   readonly events: Event[] = []
+  /** The same events as they are stored: each as JSON. */
   readonly bodies: string[] = []
   /** Ids admitted to the inbox by this commit. */
   readonly ids: { readonly id: string; readonly seq: number }[] = []
@@ -110,12 +134,15 @@ export class SessionChange {
 
 /** What a store has to write, in one transaction, for the writes it was given. */
 export type WritePlan = {
+  /** The sessions that change. */
   readonly drafts: SessionChange[]
   /** The changes of accounts; null if no money moves. */
   book: AccountChanges | null
+  /** The bytes to store, each with the session that brought it. */
   readonly blobs: { readonly session: string; readonly blob: Blob }[]
   /** Sessions that refer to blobs which may have come with another session. */
   readonly refs: { readonly session: string; readonly hash: string }[]
+  /** What the callers get, one for each write. */
   readonly receipts: Receipt[]
 }
 

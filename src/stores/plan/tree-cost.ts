@@ -4,11 +4,15 @@ import { idsDownTo } from '../../view/ids.ts'
 import { usdOf } from '../../view/usd.ts'
 import { compareIds } from './store-ids.ts'
 
-/**
- * `costUsd` is for the session alone; `treeCostUsd` includes the children below it, at any depth. `cost` and `treeCost`
- * are the same in millionths of a dollar.
- */
-export type TreeCard = Card & { readonly treeCost: number; readonly costUsd: number; readonly treeCostUsd: number }
+/** A card with the cost of the sessions below it. */
+export type TreeCard = Card & {
+  /** What the session and all sessions below it have spent, in millionths of a dollar. */
+  readonly treeCost: number
+  /** What the session itself has spent, in dollars. */
+  readonly costUsd: number
+  /** What the session and all sessions below it have spent, in dollars. */
+  readonly treeCostUsd: number
+}
 
 /**
  * Reads the trees of many sessions together: a page of sessions costs one query, and another one for each thousand

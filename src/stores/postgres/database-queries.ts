@@ -1,5 +1,7 @@
 // Queries a Postgres store: logs, verified against their checksums in large pieces, and rows found by indexes. It
 // writes nothing, and never returns an event that fails its checksum.
+import type { Labels } from '../../kernel/content.ts'
+import { LANE_AGENTS } from '../../view/lanes.ts'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type {
@@ -199,6 +201,27 @@ export async function queryCardsBelow(sql: Sql, roots: readonly string[], limit:
   const text = `select ${HEAD} from ~sessions s where s.root = any($1::text[]) and s.id <> s.root order by s.root, s.id limit $2`
   const known = roots.filter((root) => !hasNul(root))
   return (await sql.ask<StoredPostgresRow>('list below', text, [known, Math.min(limit, SEQ_MAX)])).map(cardFromRow)
+}
+
+/** The free ones come from the index of what is due, once for those that are urgent and once for the others. */
+export async function queryWakingCards(sql: Sql, limit: number, where: Labels): Promise<readonly Card[]> {
+  const labels = Object.entries(where)
+  if (labels.flat().some(hasNul)) return []
+  const values: PostgresValue[] = [Math.min(limit, SEQ_MAX)]
+  const labelled = labels.length > 0 ? ` and ${hasLabelsSql(labels, values)}` : ''
+  const wanted = `s.due is not null and s.status in ('rescheduling', 'running')
+    and not starts_with(coalesce(s.agent, ''), '${LANE_AGENTS}')${labelled} order by s.due, s.n limit $1`
+  const parts = [
+    `select s.n, s.due from ~sessions s where s.worker is null and not s.urgent and ${wanted}`,
+    `select s.n, s.due from ~sessions s where s.worker is null and s.urgent and ${wanted}`,
+    `select s.n, s.due from ~workers w join ~sessions s on s.worker = w.id where ${wanted}`,
+  ]
+  const text = `select d.n::float8 as n from ((${parts.join(') union all (')})) d order by d.due, d.n limit $1`
+  const rows = await sql.ask<{ n: number }>(`waking${labels.length > 0 ? ' labels' : ''}`, text, values)
+  return queryCards(
+    sql,
+    rows.map(({ n }) => n),
+  )
 }
 
 /** The condition that a session has all these labels. */

@@ -4,7 +4,7 @@
 import type { Card, CardOutcome, CardPage, CardPlace, CardQuery } from '../../ports/store.ts'
 import { foldCase, searchWords } from '../plan/log-facts.ts'
 import { firstPlace } from '../plan/card-query.ts'
-import { LANE_AGENTS } from '../../view/lanes.ts'
+import { isLaneAgent, LANE_AGENTS, LANE_IDS } from '../../view/lanes.ts'
 import { hasLabelsSql, queryCards } from './database-queries.ts'
 import { hourOf } from './postgres-rows.ts'
 import type { Sql, PostgresValue } from './sql.ts'
@@ -70,7 +70,7 @@ async function findFew(sql: Sql, query: CardQuery, words: readonly string[]): Pr
 type SeedQuery = readonly [name: string, text: string, values: readonly PostgresValue[]]
 
 /** The filters that an index can look up, the likely rarest first. */
-function seedQueries({ parent, folder, owner, status, where = {} }: CardQuery): readonly SeedQuery[] {
+function seedQueries({ parent, folder, owner, agent, status, where = {} }: CardQuery): readonly SeedQuery[] {
   const columns = Object.entries({ parent, owner, folder, status }).filter(([, value]) => value !== undefined)
   const labels = Object.entries(where).map(
     (label): SeedQuery => [
@@ -79,7 +79,9 @@ function seedQueries({ parent, folder, owner, status, where = {} }: CardQuery): 
       label,
     ],
   )
+  const lanes = 'select n::float8 as n from ~sessions where id > $1 and id < $2 limit $3'
   return [
+    ...(agent !== undefined && isLaneAgent(agent) ? [['lanes', lanes, LANE_IDS] as const] : []),
     ...columns.map(
       ([name, value = null]): SeedQuery => [
         name,
@@ -107,7 +109,7 @@ async function searchTexts(sql: Sql, words: readonly string[]): Promise<readonly
 
 /** All conditions on a session. Texts are short, so each word is searched in them. */
 function conditionsOf(query: CardQuery, words: readonly string[], values: PostgresValue[]): readonly string[] {
-  const { parent, folder, owner, agent, status, where = {} } = query
+  const { parent, children, folder, owner, agent, status, where = {} } = query
   const ofLanes = agent === LANE_AGENTS
   const named = ofLanes ? undefined : agent
   const columns = Object.entries({ parent, folder, owner, agent: named, status }).flatMap(([name, value]) =>
@@ -122,7 +124,7 @@ function conditionsOf(query: CardQuery, words: readonly string[], values: Postgr
   if (words.length > 0)
     columns.push(`not exists (select 1 from ~finds f, unnest($${values.push(words)}::text[]) w(word)
       where f.n = s.n and strpos(f.text, w.word) = 0)`)
-  return [parent === undefined ? 's.root = s.id' : 'true', ...columns]
+  return [parent === undefined && !children ? 's.root = s.id' : 'true', ...columns]
 }
 
 /**

@@ -1,6 +1,7 @@
 // The store in a Postgres database: durable, and shared by processes on any machines. This file ties its parts
 // together: plan-writes.ts admits, write-queue.ts writes, database-queries.ts reads. Connections and the news of other
 // processes are passed in.
+import type { Labels } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type {
@@ -53,6 +54,7 @@ import {
   queryHealth,
   queryHolders,
   queryCardsBelow,
+  queryWakingCards,
   queryCardList,
   queryLog,
   queryMoved,
@@ -366,6 +368,11 @@ export class PostgresStore implements CompleteStore {
   async listBelow(roots: readonly string[], limit: number): Promise<readonly Card[]> {
     checkCount('limit', limit)
     return this.#read((sql) => queryCardsBelow(sql, roots, limit))
+  }
+
+  async listWaking(limit: number, where: Labels = {}): Promise<readonly Card[]> {
+    checkCount('limit', limit)
+    return this.#read((sql) => queryWakingCards(sql, limit, where))
   }
 
   async page(query: CardQuery): Promise<CardPage> {

@@ -1,6 +1,7 @@
 // Reads an SQLite store: logs, verified against their checksums in large pieces, and rows found by indexes. It writes
 // nothing, and never returns an event that fails its checksum.
 import type { Event } from '../../kernel/event.ts'
+import type { Labels } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Blob, Card, CardFilter, Holder, Page, ProcessId, StoreHealth } from '../../ports/store.ts'
 import { upcast } from '../plan/upcast.ts'
@@ -228,6 +229,19 @@ export function readCards(sql: SqliteStatements, numbers: readonly number[]): re
     return row ? [cardFromRow(row)] : []
   })
 }
+
+/** The free ones come from the index of what is due, once for those that are urgent and once for the others. */
+export function readWakingCards(sql: SqliteStatements, limit: number, where: Labels): readonly Card[] {
+  const labels = JSON.stringify(where)
+  const rows = [0, 1].flatMap((urgent) => sql.wakingFree.all(urgent, labels, limit) as WakingRow[])
+  const held = sql.wakingHeld.all(labels, limit) as WakingRow[]
+  const first = [...rows, ...held].sort((a, b) => a.due - b.due || a.n - b.n).slice(0, limit)
+  return readCards(
+    sql,
+    first.map(({ n }) => n),
+  )
+}
+type WakingRow = { readonly n: number; readonly due: number }
 
 /** A damaged session is listed with a note, so that it can be found by id. */
 function cardFromRow(row: CardRow): Card {

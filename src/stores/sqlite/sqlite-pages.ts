@@ -4,7 +4,7 @@
 import type { Card, CardPage, CardQuery, CardPlace } from '../../ports/store.ts'
 import { foldCase, searchWords } from '../plan/log-facts.ts'
 import { firstPlace } from '../plan/card-query.ts'
-import { LANE_AGENTS } from '../../view/lanes.ts'
+import { isLaneAgent, LANE_AGENTS, LANE_IDS } from '../../view/lanes.ts'
 import type { SqliteValue } from './driver.ts'
 import { readCards } from './read-store.ts'
 import type { SqliteStatements } from './sqlite-schema.ts'
@@ -76,7 +76,7 @@ async function findFew(read: RunRead, query: CardQuery, words: readonly string[]
 }
 
 /** The filters that an index can look up. */
-export function seedParts({ parent, folder, owner, status, where = {} }: CardQuery): readonly SqlPart[] {
+export function seedParts({ parent, folder, owner, agent, status, where = {} }: CardQuery): readonly SqlPart[] {
   const columns = { parent, folder, owner, status }
   const seeds = Object.entries(columns).flatMap(([column, value]) =>
     value === undefined
@@ -87,7 +87,8 @@ export function seedParts({ parent, folder, owner, status, where = {} }: CardQue
     sql: 'SELECT session AS n FROM labels WHERE name = ? AND value = ?',
     values: label,
   }))
-  return [...seeds, ...labels]
+  const lanes = { sql: 'SELECT n FROM sessions WHERE id > ? AND id < ?', values: LANE_IDS }
+  return [...seeds, ...labels, ...(agent !== undefined && isLaneAgent(agent) ? [lanes] : [])]
 }
 
 function countRowsUpTo(sql: SqliteStatements, { sql: seed, values }: SqlPart, most: number): number {
@@ -121,14 +122,14 @@ function textParts(words: readonly string[]): readonly SqlPart[] {
 
 /** All conditions on a session. */
 function conditionsOf(query: CardQuery, words: readonly string[]): readonly SqlPart[] {
-  const { parent, folder, owner, agent, status, where = {} } = query
+  const { parent, children, folder, owner, agent, status, where = {} } = query
   const is = (column: string, value: string | undefined): readonly SqlPart[] =>
     value === undefined ? [] : [{ sql: `s.${column} = ?`, values: [value] }]
   const labels = Object.entries(where).map((label) => ({
     sql: 'EXISTS (SELECT 1 FROM labels l WHERE l.name = ? AND l.value = ? AND l.session = s.n)',
     values: label,
   }))
-  const root = parent === undefined ? [{ sql: 's.root = s.id', values: [] }] : is('parent', parent)
+  const root = parent === undefined && !children ? [{ sql: 's.root = s.id', values: [] }] : is('parent', parent)
   const ofLanes = agent === LANE_AGENTS
   const not = ofLanes ? '' : 'NOT '
   const lanes =

@@ -1,5 +1,6 @@
 // The tables of an SQLite store and every statement run on them, prepared once. No logic: sqlite-batch.ts writes,
 // read-store.ts reads.
+import { LANE_AGENTS } from '../../view/lanes.ts'
 import type { Database, Statement } from './driver.ts'
 
 /** Increased with each released schema. A newer file is refused; an older one is migrated when it is opened. */
@@ -203,6 +204,8 @@ const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.t
 /** The condition that a session has all these labels. */
 const allLabelsSql = (where: string): string => `NOT EXISTS (SELECT 1 FROM json_each(${where}) w WHERE NOT EXISTS
       (SELECT 1 FROM labels l WHERE l.name = w.key AND l.value = w.value AND l.session = s.n))`
+/** Sessions that wait for a time, and no lanes. */
+const MAY_WAKE = `s.status IN ('rescheduling', 'running') AND coalesce(s.agent, '') NOT GLOB '${LANE_AGENTS}*'`
 /** Sessions with the first label that also have all others, and meet the other conditions. */
 const LABELLED = `s.n IN (SELECT session FROM labels WHERE name = ?1 AND value = ?2)
     AND ${allLabelsSql('?3')}
@@ -319,6 +322,10 @@ export const SQL = {
     AND s.id > ?1 AND s.status = coalesce(?2, s.status) AND s.root = coalesce(?3, s.root) AND (?4 IS NULL OR s.parent = ?4)
     AND (?5 IS NULL OR s.folder = ?5) AND ${allLabelsSql('?6')} ORDER BY s.id LIMIT ?7`,
   listTrees: `${CARD} WHERE s.root IN (SELECT value FROM json_each(?)) AND s.id <> s.root ORDER BY s.root, s.id LIMIT ?`,
+  wakingFree: `SELECT s.n, s.due FROM sessions s WHERE s.worker IS NULL AND s.urgent = ?1 AND s.due IS NOT NULL
+    AND ${MAY_WAKE} AND ${allLabelsSql('?2')} ORDER BY s.due, s.n LIMIT ?3`,
+  wakingHeld: `SELECT s.n, s.due FROM workers w CROSS JOIN sessions s ON s.worker = w.id WHERE s.due IS NOT NULL
+    AND ${MAY_WAKE} AND ${allLabelsSql('?1')} ORDER BY s.due, s.n LIMIT ?2`,
   cards: `${CARD} WHERE s.n IN (SELECT value FROM json_each(?))`,
   labelsOf: 'SELECT name, value FROM labels WHERE session = ?',
   label: 'INSERT INTO labels (name, value, session) VALUES (?, ?, ?)',

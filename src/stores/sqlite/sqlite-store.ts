@@ -2,6 +2,7 @@
 // together: plan-writes.ts admits, sqlite-writer.ts runs transactions, read-store.ts reads, wal-watcher.ts notices
 // other processes.
 import type { Card } from '../../ports/store.ts'
+import type { Labels } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type {
@@ -243,6 +244,11 @@ export class SqliteStore implements CompleteStore {
   async listBelow(roots: readonly string[], limit: number): Promise<readonly Card[]> {
     checkCount('limit', limit)
     return this.#read((sql, { readCardsBelow }) => readCardsBelow(sql, roots, limit))
+  }
+
+  async listWaking(limit: number, where: Labels = {}): Promise<readonly Card[]> {
+    checkCount('limit', limit)
+    return this.#read((sql, { readWakingCards }) => readWakingCards(sql, limit, where))
   }
 
   async page(query: CardQuery): Promise<CardPage> {

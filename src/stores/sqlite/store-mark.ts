@@ -6,11 +6,15 @@ import { rowSum } from '../plan/checksum.ts'
 import type { MoveMark } from '../move/move-rows.ts'
 import type { Database } from './driver.ts'
 
-/** The position and checksum of the last event. `removals` counts the sessions removed until then. */
+/** The state of a store at one time, to tell later whether a file is the same store, another one, or an older copy. */
 export type Mark = {
+  /** The id of the store, which it got when it was made. */
   readonly store: string
+  /** How many sessions were removed until then. */
   readonly removals: number
+  /** The position of the last event in the store. 0 for an empty store. */
   readonly pos: number
+  /** The checksum of that event. 0 for an empty store. */
   readonly sum: number
 }
 

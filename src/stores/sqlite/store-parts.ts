@@ -16,6 +16,7 @@ export {
   readHealth,
   readHolders,
   readCardsBelow,
+  readWakingCards,
   readCardList,
   readStoredLog,
   readNextDue,

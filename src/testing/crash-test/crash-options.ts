@@ -28,8 +28,11 @@ export type CrashWorld = {
   close?(): unknown
 }
 
-/** `folder` is empty and removed afterwards. Both lives of a run have the same one. */
-export type CrashPlace = { readonly folder: string }
+/** Where one run of a crash test may work. */
+export type CrashPlace = {
+  /** Empty at first and removed afterwards. Both lives of a run have the same one. */
+  readonly folder: string
+}
 
 /** The agent under test: the options of `new Harness`, without those that the test sets itself. */
 export type CrashAgent = Omit<HarnessOptions, OwnOption>

@@ -2,29 +2,41 @@
 import { CRASH_RULES, type ComparedRun, type CrashRuleName } from './crash-rules.ts'
 import type { CrashPoint } from './points.ts'
 
-/** A rule that did not hold at a point. `replay` is the command that tests this point again. */
+/** A rule that did not hold at a point. */
 export type CrashFinding = {
+  /** Where the first life ended. */
   readonly point: CrashPoint
+  /** The rule that did not hold. */
   readonly rule: CrashRuleName
+  /** What was seen instead, and how often. */
   readonly why: string
+  /** The command that tests this point again. */
   readonly replay: string
 }
-/** `not tested`: the rule met no case, so nothing is known about it. */
+/** Whether one rule held at all points. */
 export type CrashVerdict = {
+  /** The name of the rule. */
   readonly rule: CrashRuleName
+  /** What the rule demands. */
   readonly says: string
+  /** `not tested`: the rule met no case, so nothing is known about it. */
   readonly state: 'held' | 'broken' | 'not tested'
+  /** How many cases the rule met, in all runs together. */
   readonly cases: number
 }
 /** What a crash test found: where it crashed, which rules held there, and what it could not test. */
 export type CrashReport = {
   /** No finding, and each point was tested. Rules may still be untested: see `notTested`. */
   readonly passed: boolean
+  /** The rules that did not hold, point by point. Empty if all held. */
   readonly findings: readonly CrashFinding[]
+  /** All points of the run without a crash, in their order. */
   readonly points: readonly CrashPoint[]
   /** Points that a run did not come to, because it went another way than the run without a crash. */
   readonly missed: readonly CrashPoint[]
+  /** Each rule, and whether it held. */
   readonly rules: readonly CrashVerdict[]
+  /** The rules that met no case, so nothing is known about them. */
   readonly notTested: readonly CrashRuleName[]
   /** In how many runs the outcome of a call was `unknown`. */
   readonly unknown: number

@@ -3,8 +3,13 @@
 // handlers settles any more, because an error would be an outage and no crash.
 import type { CompleteStore, Write } from '../../ports/store.ts'
 
-/** `n` counts from 1 in the order of the run without a crash; 0 is that run. */
-export type CrashPoint = { readonly n: number; readonly name: string }
+/** A point at which a life can end. */
+export type CrashPoint = {
+  /** Counts from 1 in the order of the run without a crash; 0 is that run. */
+  readonly n: number
+  /** What happens at the point, such as which commit or which handler. */
+  readonly name: string
+}
 
 export const NO_CRASH: CrashPoint = { n: 0, name: 'without a crash' }
 

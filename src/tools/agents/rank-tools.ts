@@ -2,7 +2,12 @@
 // reads no file, and the same input gives the same list.
 
 /** A tool as `rankTools` compares it with a task. */
-export type RankedTool = { readonly name: string; readonly description: string }
+export type RankedTool = {
+  /** The name of the tool. */
+  readonly name: string
+  /** What the tool does, in words that a task may share. */
+  readonly description: string
+}
 
 const TOOLS_MAX = 20
 /** With fewer hits than this, the prompt says too little to leave out all other tools. */

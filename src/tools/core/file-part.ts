@@ -3,11 +3,15 @@
 import type { BlobRef } from '../../kernel/content.ts'
 import { anyCheck, type Checks, requiredCheck, oneOf, optionsChecker, textCheck } from '../../options.ts'
 
-/** A picture or a document. `data` is bytes, or base64. */
+/** A picture or a document. */
 export type FilePart = {
+  /** Whether the model sees it as a picture or reads it as a file. */
   readonly type: 'image' | 'file'
+  /** The media type, such as `image/png`. That of a picture begins with `image/`. */
   readonly media: string
+  /** The bytes, or base64. At most 32 MiB. */
   readonly data: Uint8Array | string
+  /** The name of the file. Absent: it has none. */
   readonly name?: string
 }
 

@@ -109,6 +109,7 @@ function isDeeper(value: unknown, levels: number): boolean {
  * the types from `validate` too would cost the compiler more.
  */
 export interface StandardSchema<Output = unknown, Input = unknown> {
+  /** The contract itself: `validate` checks a value, and `jsonSchema` gives the JSON Schema for models. */
   readonly '~standard': {
     readonly validate: Validate
     readonly types?: { readonly input: Input; readonly output: Output } | undefined

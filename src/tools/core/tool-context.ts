@@ -24,7 +24,9 @@ export interface ToolContext<Deps = unknown> extends ToolContextFields {
 }
 
 type ToolContextFields = Frozen<{
+  /** The session of the call. */
   session: string
+  /** The key of the call in its session. */
   call: CallKey
   /** The same for every try of this call: pass it to services that accept an idempotency key. */
   key: string
@@ -39,6 +41,7 @@ type ToolContextFields = Frozen<{
    * The verdict of the rules if the call uses the file or folder at this real path. Absent if no rule mentions paths.
    */
   permits?: ((path: string) => 'allow' | 'ask' | 'deny') | undefined
+  /** Aborted when the call is to end: by an interrupt, its timeout or the loss of the session. */
   signal: AbortSignal
   /** The host's metadata for this run and its session. */
   metadata: Metadata
@@ -47,10 +50,11 @@ type ToolContextFields = Frozen<{
   /** The session's time, by the store's clock. Use it for times that are written down and that other processes read. */
   now?: () => number
   /**
-   * Keeps a large text or the bytes of a file beside the log, in the same commit as the result. `recall` reads a text
-   * back, also in later calls. A reference may be part of the result.
+   * Keeps a large text or the bytes of a file beside the log, in the same commit as the result. A reference may be part
+   * of the result.
    */
   keep: (data: string | Uint8Array, media?: string) => BlobRef
+  /** Reads a text that was kept, also in an earlier call, by its hash. Null if there is none. */
   recall: (hash: string) => Promise<string | null>
   /**
    * The name of the agent's tool with which its model can read a kept text, at the path `blob:<hash>`. Absent if it has

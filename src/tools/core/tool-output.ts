@@ -15,9 +15,23 @@ export type FollowEvent =
 /** The one shape of every result. `metadata` is for people and programs; the model reads `content`. */
 export type OutputMetadata = { readonly [key: string]: Json }
 /** What a tool returned, as hooks see it: what the model reads, and data beside it. */
-export type Output = Frozen<{ ok: boolean; content: string; metadata: OutputMetadata } & OutputExtras>
+export type Output = Frozen<
+  {
+    /** False: the model reads it as a failure. */
+    ok: boolean
+    /** What the model reads. */
+    content: string
+    /** Data for people and programs. The model does not read it. */
+    metadata: OutputMetadata
+  } & OutputExtras
+>
 /** `parts` are pictures and files that the model sees after the content, if it can. */
-type OutputExtras = { follows?: readonly FollowEvent[]; parts?: readonly OutputPart[] }
+type OutputExtras = {
+  /** Events that are added to the session in the same commit: later wakes, and learnings. */
+  follows?: readonly FollowEvent[]
+  /** Pictures and files that the model sees after the content, if it can. */
+  parts?: readonly OutputPart[]
+}
 
 /** One shared object for all outputs without metadata, so that it is cheap to recognize. */
 export const NO_OUTPUT_METADATA: OutputMetadata = Object.freeze({})
@@ -126,7 +140,9 @@ function sortOwnKeys(_key: string, value: unknown): unknown {
 
 /** A failure for the model: short, bounded, actionable. It never ends a run. */
 export class ToolFailure extends Error {
+  /** The kind of failure, which decides how it is classified. */
   readonly kind: FailureKind
+  /** Data for people and programs. The model does not read it. */
   readonly metadata: OutputMetadata
   constructor(kind: FailureKind, message: string, metadata: OutputMetadata = {}) {
     super(message || kind)
@@ -149,6 +165,7 @@ export class ApprovalNeeded extends Error {
  * `error_type`.
  */
 export class ModelRetry extends Error {
+  /** Data for people and programs. The model does not read it. */
   readonly metadata: OutputMetadata
   constructor(message: string, metadata: OutputMetadata = NO_OUTPUT_METADATA) {
     super(message || 'Try again with other arguments.')

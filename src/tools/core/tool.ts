@@ -45,12 +45,15 @@ export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
 /** A field for types only: the `deps` that a tool needs from the harness, if known. No tool has it at run time. */
 interface HasDeps {
+  /** Only for types: the `deps` that the tool needs from the harness. Never there at run time. */
   readonly '~deps'?: TakesDeps<never>
 }
 
 /** A source of tools that are known only at run time, such as those of an MCP server. */
 export interface ToolSource extends HasDeps {
+  /** Tells a source from a tool. */
   readonly type: 'source'
+  /** The name of the source, for messages about it and for lists. */
   readonly name: string
   /**
    * Returns the current tools; called once before each run. It connects if it must, and is cheap if nothing changed. It
@@ -78,16 +81,26 @@ export type OnError = 'return' | 'fail' | ((failure: ToolError) => string)
 export type ToolError = { readonly kind: FailureKind; readonly message: string; readonly metadata: OutputMetadata }
 
 /** The result of undoing one change of a call. */
-export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
+export type Undone = Frozen<{
+  /** What was changed: the path of a file in most cases. */
+  what: string
+  /** What became of it. `changed_since`: it was left alone. `not_kept`: there is nothing to restore it from. */
+  result: 'restored' | 'removed' | 'changed_since' | 'not_kept'
+}>
 
 /** A tool as a harness uses it. `defineTool` makes one, with types; write one yourself only to generate tools. */
 export interface Tool extends HasDeps {
+  /** The name that the model calls: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string
+  /** The JSON Schema of the arguments as the model is shown it, without those that the host supplies. */
   readonly parameters: Json
+  /** How often a call may run. */
   readonly effect: EffectClass
   /** Its calls, or those with such arguments, make their whole batch sequential: nothing runs beside them. */
   readonly sequential: boolean | ((args: Json) => boolean)
+  /** After so many ms a call is aborted, and after a short grace given up. */
   readonly timeoutMs: number
   /** Must a person be asked before this call runs? A policy is asked first. */
   readonly approval: (args: Json) => Approval | Promise<Approval>
@@ -146,6 +159,7 @@ export interface Tool extends HasDeps {
   readonly filtered?: (skills: readonly string[]) => Tool | null
   /** Turns the tool's other argument shapes into the declared one, before repair and validation. */
   readonly normalise: ((args: Json) => Json) | null
+  /** Checks the arguments of the model, and returns them as they are recorded, or what is wrong with them. */
   readonly validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
   /** Checks the handler's result; null accepts anything. */
   readonly checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
@@ -153,7 +167,9 @@ export interface Tool extends HasDeps {
   readonly secrets: readonly string[]
   /** Undoes a call of this tool, from the metadata of its result, unless the change was overwritten since. */
   readonly undo: ((metadata: OutputMetadata, context: ToolContext) => Promise<readonly Undone[]>) | null
+  /** Runs the call. `args` are what `validate` returned. The result is text, JSON or an envelope of `output`. */
   readonly execute: (args: unknown, context: ToolContext) => unknown
+  /** Asked after a crash whether a call happened: returns its result, or undefined for "unknown". Null: a person is asked. */
   readonly reconcile: ((args: unknown, context: ToolContext) => unknown) | null
   /** Absent: `return`, or the setting of its agent. */
   readonly onError?: OnError
@@ -171,8 +187,11 @@ export interface Tool extends HasDeps {
  * the arguments that the host supplies, if any.
  */
 export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden extends string = string> extends Tool {
+  /** The name that the model calls: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: Name
+  /** Only for types: the arguments as they are recorded. Never there at run time. */
   readonly '~args'?: ModelArgs<Args, Hidden>
+  /** Only for types: the `deps` that the tool needs from the harness. Never there at run time. */
   readonly '~deps'?: TakesDeps<Deps>
 }
 
@@ -202,7 +221,9 @@ export type ToolDefinition<
   Hidden extends string = string,
   Return = unknown,
 > = {
+  /** The name that the model calls: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: Name
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string
   /** Any Standard Schema, or a plain JSON Schema for external tools. */
   readonly input: StandardSchema<Args> | JsonSchema
@@ -215,20 +236,28 @@ export type ToolDefinition<
    * Default: no.
    */
   readonly sequential?: boolean | ((args: Args) => boolean)
+  /** After so many ms the call is aborted, and after a short grace given up. Default 60,000. */
   readonly timeoutMs?: number
   /** A function decides by the arguments whether a person must be asked. */
   readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
+  /** How often the model may correct its calls after a retryable failure. Default: the run's limit `toolRetries`. */
   readonly retries?: number
+  /** How often the harness itself runs a failed `read` or `idempotent` handler. Default 1, and always 1 for `once`. */
   readonly attempts?: number
+  /** Added to the instructions of every run that has this tool. Default: none. */
   readonly instructions?: string
+  /** Turns other shapes of arguments into the declared one, before they are repaired and checked. Default: none. */
   readonly normalise?: (args: Json) => Json
   /**
    * Names that models give to fields by mistake, with the fields they mean: `{ file_path: 'path' }`, at any depth. A
    * call that gives a field under two names with different values is refused.
    */
   readonly aliases?: { readonly [alias: string]: string }
+  /** The tool writes the run's product, so it is withdrawn last near the end of a run. Default: no. */
   readonly deliverable?: boolean
+  /** The same call with the same result is expected, so the loop breaker does not count it. Default: no. */
   readonly polling?: boolean
+  /** The tool reads texts stored beside the log, at the path `blob:<hash>`: long results name it for reading on. Default: no. */
   readonly readsKept?: boolean
   /** Values that the host supplies: the model neither sees nor sets them; the handler gets them with its arguments. */
   readonly injected?: Readonly<Record<Hidden, Json | (() => Json)>>
@@ -240,6 +269,7 @@ export type ToolDefinition<
   readonly place?: () => Json
   /** The effect of an interrupt on a running call: `cancel` it (the default), or wait for it (`block`). */
   readonly onInterrupt?: 'cancel' | 'block'
+  /** Names of the secrets that the handler may see. Default: none. */
   readonly secrets?: readonly string[]
   /**
    * How its failure is handled. Default `return`. `fail` ends the run as `tool_error`, except for a call that the model
@@ -248,6 +278,7 @@ export type ToolDefinition<
   readonly onError?: OnError
   /** Your own JSON data about the tool: hooks get it with each call, and lists show it. No model reads it. */
   readonly metadata?: OutputMetadata
+  /** Undoes a call, from the metadata of its result: `session.undo` uses it. Default: calls cannot be undone. */
   readonly undo?: Tool['undo']
   /**
    * Answers "Did call K happen?" after a crash, before a person is asked. Returns the result, or undefined for

@@ -18,12 +18,17 @@ export type PreviewLine = DiffLine & { readonly exposed?: true }
 
 /** What a call would do to one file, line by line. */
 export type FileChange = Frozen<{
+  /** The path of the file, as the call names it. */
   path: string
+  /** Whether the file would be new, changed, or the same as it is. */
   state: 'new' | 'changed' | 'same'
+  /** How many lines would be added. */
   added: number
+  /** How many lines would be removed. */
   removed: number
   /** The file is not text: its lines are bytes in hexadecimal. */
   bytes: boolean
+  /** The changed lines, with some unchanged ones around them. */
   lines: readonly PreviewLine[]
 }>
 

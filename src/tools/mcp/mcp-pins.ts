@@ -8,17 +8,33 @@ import { diff } from '../../view/line-diff.ts'
 import { spellInvisible } from './readable-text.ts'
 import { isObject } from '../../view/untrusted-json.ts'
 
-/** `place` is a hash, since a command line can hold secrets. `tools` holds each definition as canonical text, by name. */
-export type McpPin = Frozen<{ place: string; tools: Readonly<Record<string, string>> }>
+/** What a server offered when it was approved. */
+export type McpPin = Frozen<{
+  /** The hash of how the server is run or reached, since a command line can hold secrets. */
+  place: string
+  /** Each definition as canonical text, by the server's name for the tool. */
+  tools: Readonly<Record<string, string>>
+}>
 
 /** Where it is kept what a server offered when it was approved. */
 export interface McpPins {
+  /** The pin of this server. Null if it was never approved. */
   read(server: string): Promise<McpPin | null>
+  /** Stores the pin of this server, over the one before. */
   write(server: string, pin: McpPin): Promise<void>
 }
 
-/** `tool` is null if the server itself is run or reached in another way than approved. */
-export type McpChange = Frozen<{ tool: string | null; before: string; after: string; diff: string }>
+/** A definition that is not the approved one. */
+export type McpChange = Frozen<{
+  /** The server's name for the tool. Null: the server itself is run or reached in another way. */
+  tool: string | null
+  /** The approved definition; for the server the hash of its approved place. */
+  before: string
+  /** What the server offers now; for the server the hash of its present place. */
+  after: string
+  /** Both, line by line. */
+  diff: string
+}>
 
 /**
  * The name under which a server's instructions are pinned. A tool listed under this name is left out, so the two never

@@ -16,8 +16,9 @@ import type { Tool, ToolContext, ToolSource } from '../core/tool.ts'
 export type { McpHttpOptions, McpOptions, McpStdioOptions } from './mcp-options.ts'
 export { filePins, type McpChange, type McpPin, type McpPins } from './mcp-pins.ts'
 
-/** How a server is. `changed`: it offers something else than was approved, so its changed tools are held back. */
+/** How a server is. A connected one may have changed tools: they are held back, and `changes` has them. */
 export type McpStatus = Frozen<{
+  /** `idle`: no run needs it now. `changed`: it is run or reached in another way than approved, so it is not used. */
   state: 'idle' | 'connected' | 'unreachable' | 'changed'
   /** The server's own name and version. */
   server: string
@@ -31,6 +32,7 @@ export type McpStatus = Frozen<{
 
 /** The tools of one MCP server, for the option `tools`, with how the server is. */
 export interface McpServer extends ToolSource {
+  /** How the server is now. It asks nobody. */
   status(): McpStatus
   /** Definitions that differ from the approved ones, old and new. Such tools are not offered. */
   changes(): readonly McpChange[]

@@ -24,6 +24,7 @@ import { isObject } from '../../view/untrusted-json.ts'
 
 /** All given conditions must hold. A rule without conditions matches every call. */
 export type Rule = Frozen<{
+  /** What happens with a call that matches. */
   effect: 'allow' | 'ask' | 'deny'
   /** Patterns of tool names. */
   tool?: string | readonly string[]
@@ -41,17 +42,23 @@ export type Rule = Frozen<{
   path?: string | readonly string[]
   /** Command patterns, word by word (`git status *`). */
   command?: string | readonly string[]
+  /** The rule holds only in sessions of this environment. Absent: in all. */
   environment?: string
-  /** For `ask`: the class of the approval, how many people, of which roles, and for how long. */
+  /** For `ask`: the class of the approval, for people who decide by it. Default: the name of the tool. */
   class?: string
+  /** For `ask`: how many people must approve. Default 1. */
   n?: number
+  /** For `ask`: the roles of which one must decide. Default: anybody may. */
   roles?: readonly string[]
+  /** For `ask`: how long the call waits for a decision, in ms. Then it is denied. Default: the agent's own time. */
   expiresMs?: number
+  /** For `deny`: what the model reads as the reason. Default: a description of the rule. */
   reason?: string
 }>
 
 /** Rules that decide about calls before anybody is asked, and how often somebody may be asked. */
 export type Policy = Frozen<{
+  /** Of those that match a call, `deny` comes before `ask`, and `ask` before `allow`; within each the first counts. */
   rules: readonly Rule[]
   /** How to treat a question where no person can be asked: wait (the default), or deny. */
   onAsk?: 'park' | 'deny'

@@ -43,7 +43,7 @@ export type BashOptions = ConfinedOptions & {
    * session's stream get the same lines as deltas of kind `output`, in any process.
    */
   readonly onLine?: (event: BashLine) => void
-  /** Called for each command when it starts. Whoever watches it may stop it, or send it to the background. */
+  /** Called for each command when it starts. The caller may stop it, or send it to the background. */
   readonly onRunning?: (running: RunningCommand) => void
 }
 
@@ -57,10 +57,15 @@ const checkOptions = optionsChecker<BashOptions>('bashTool', {
 
 /** A line that a command printed while it runs. It is shown, and never in the log. */
 export type BashLine = {
+  /** Tells it from other kinds of lines. */
   readonly type: 'bash_stdout_line'
+  /** Whether the line went to standard output or to standard error. */
   readonly stream: OutputStream
+  /** The line without known secrets, cut at 2,000 characters. */
   readonly line: string
+  /** The session of the call. */
   readonly session: string
+  /** The key of the call. */
   readonly call: string
 }
 

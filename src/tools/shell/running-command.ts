@@ -4,10 +4,13 @@ import type { CapturedStream } from './capture.ts'
 import { type ConfinedResult, protectedFields } from './run-confined.ts'
 import type { ToolContext } from '../core/tool.ts'
 
-/** A command that runs. `call` is the key of the call that started it. */
+/** A command that runs. */
 export type RunningCommand = {
+  /** The session of the call that started it. */
   readonly session: string
+  /** The key of that call. */
   readonly call: string
+  /** The command as the model wrote it. */
   readonly command: string
   /** The last lines that it printed so far, without known secrets. */
   readonly lines: readonly string[]
@@ -19,11 +22,13 @@ export type RunningCommand = {
   readonly ended: Promise<CommandEnd>
 }
 
-/** How a command ended. `text` is the last of what it printed, without known secrets. */
+/** How a command ended. */
 export type CommandEnd = {
   /** Null if it was stopped, or never ran. */
   readonly exitCode: number | null
+  /** The last of what it printed, without known secrets. At most 20,000 characters. */
   readonly text: string
+  /** How long it ran, in ms. 0 if it never ran. */
   readonly durationMs: number
 }
 

@@ -25,7 +25,14 @@ import { withDeadline } from './deadline.ts'
 import { requestUrl, type WebRequest } from './http-request.ts'
 
 /** One search result, as the service or `map` returns it. */
-export type WebSearchResult = { readonly url: string; readonly title?: string; readonly snippet?: string }
+export type WebSearchResult = {
+  /** The address of the page. Results that are no pages of the web are left out. */
+  readonly url: string
+  /** The title of the page, as plain text. */
+  readonly title?: string
+  /** What the page says about the query, as plain text. */
+  readonly snippet?: string
+}
 
 /** Options of `webSearchTool`: the search service, and how its answer is read. */
 export type WebSearchOptions = {

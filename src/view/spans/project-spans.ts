@@ -8,13 +8,17 @@ import { type Capture, type CapturedContent, expandCapture, callSpanIdOf, childI
 import { type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
 import { isSampled, readTraceparent } from './traceparent.ts'
 
-/** One run and its spans, its own first. `settledAt` is null while the run is open; some spans have no end then. */
+/** One run and its spans. */
 export type TracedRun = {
+  /** The session of the run. */
   readonly session: string
+  /** The seq of its `run.started`. */
   readonly run: number
+  /** When it settled, in ms since 1970. Null while it is open; some spans have no end then. */
   readonly settledAt: number | null
   /** False: its given `traceparent` is not sampled, so it is not exported. */
   readonly sampled: boolean
+  /** Its spans, that of the run first. */
   readonly spans: readonly Span[]
 }
 

@@ -31,26 +31,47 @@ export function expandCapture(capture: Capture): CapturedContent {
 /** The attributes of a span, by name. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** `message` is present only if everything it may repeat is captured. */
-export type Exception = Frozen<{ at: number; type: string; message?: string }>
+/** Something that went wrong in a span. */
+export type Exception = Frozen<{
+  /** When, in ms since 1970. */
+  at: number
+  /** The kind of trouble. */
+  type: string
+  /** What went wrong. Absent unless everything that it may repeat is captured. */
+  message?: string
+}>
 
 /** One stretch of a session in a trace: the session, a run, a request to a model, or a call. */
 export type Span = Frozen<{
+  /** The trace: one for each run of a root session with everything below it. */
   traceId: string
+  /** The id of the span, which follows from the session and the event that began it. */
   spanId: string
+  /** The span that it is a part of. Null for the first of a trace. */
   parentId: string | null
+  /** What the span is about, such as a model or a tool. */
   name: string
+  /** `client` for requests to a model, `internal` for everything else. */
   kind: 'internal' | 'client'
   /** In milliseconds. `endedAt` is null while the span is open. */
   startedAt: number
+  /** When it ended, in ms since 1970. Null while it is open. */
   endedAt: number | null
+  /** Facts about the span, by the names of OpenTelemetry. */
   attributes: Attributes
+  /** `error` if it failed. */
   status: 'unset' | 'error'
+  /** What went wrong in it, in order. */
   exceptions: readonly Exception[]
 }>
 
 /** The events of one session, in order: all of them, or `session.created` and the wanted runs. */
-export type SessionLog = Frozen<{ session: string; events: readonly Event[] }>
+export type SessionLog = Frozen<{
+  /** The id of the session. */
+  session: string
+  /** All of its events, or `session.created` and the wanted runs, in order. */
+  events: readonly Event[]
+}>
 
 /** One trace for each run of a root session and everything below it. */
 export function traceIdOf(root: string, run: number): string {

@@ -15,6 +15,7 @@ import type { SafetyTier } from '../safety-tiers.ts'
 
 /** One phase of a workflow: its agents, and the phases that must have ended before it. */
 export type WorkflowPhase = {
+  /** The name by which other phases depend on it. */
   readonly name: string
   /** The work of its agents. */
   readonly description: string
@@ -32,6 +33,7 @@ export type PhasesDefinition = {
   readonly name?: string
   /** When to use it: models that may start subagents read this. */
   readonly description?: string
+  /** The phases, in the order of the file. */
   readonly phases: readonly WorkflowPhase[]
   /** How many agents work at once. Default 4. */
   readonly concurrency?: number
