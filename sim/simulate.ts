@@ -530,7 +530,10 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       compaction: this.#cast.window === null ? {} : { windowTokens: this.#cast.window },
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
-      consumers: { names: this.#listeners?.names ?? [], existing: new Set<string>() },
+      consumers: {
+        told: (this.#listeners?.names ?? []).map((name) => ({ name })),
+        existing: new Set<string>(),
+      },
     }
     host.services = services
     const options = { leaseMs: 120, graceMs: GRACE_MS, lingerMs: 2_000, patienceMs: 2_000, width: 8 }

@@ -451,7 +451,7 @@ class LocalHarness implements Sessions {
       report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: hooks || tracer ? observe() : null,
-      consumers: { names: consumers.map(({ name }) => name), existing: new Set() },
+      consumers: { told: consumers, existing: new Set() },
       ...models,
       ...(options.triggers ? { dayBudgets: dayBudgetsOf(agents) } : {}),
       schemas: new Map(),

@@ -111,7 +111,14 @@ export type {
   PursuitTrend,
   RoundGrade,
 } from './sessions/pursuit.ts'
-export type { PinReceipt, ScheduledWake, ScheduleOptions, UnscheduleOptions } from './sessions/verb-options.ts'
+export type {
+  PinReceipt,
+  RenamedSession,
+  RenameOptions,
+  ScheduledWake,
+  ScheduleOptions,
+  UnscheduleOptions,
+} from './sessions/verb-options.ts'
 export type { PinnedMessage } from './sessions/verb-options.ts'
 export type { PinOptions, StatusOptions, StatusParts } from './sessions/verb-options.ts'
 export type { Cost } from './runtime/state/run-usage.ts'

@@ -53,6 +53,8 @@ import {
   type ForkOptions,
   type CloseOptions,
   type InterruptOptions,
+  type RenamedSession,
+  type RenameOptions,
   type ResultOptions,
   type RunOptions,
   type CommandOptions,
@@ -251,6 +253,12 @@ export class SessionHandle implements Verbs {
     const dropped = await dropWake(this.#place, key, options)
     if (dropped) wakeSession(this.#place)
     return dropped
+  }
+
+  async rename(title: string, options: RenameOptions = {}): Promise<RenamedSession> {
+    checkHarnessOpen(this.#place)
+    const { renameSession } = await import('./sessions/rename.ts')
+    return renameSession(this.#place, title, options)
   }
 
   async pursue(options: PursueOptions): Promise<PursuitReceipt> {

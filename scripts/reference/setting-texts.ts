@@ -159,6 +159,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   'triggers.notify.command.argv': 'The program and its arguments.',
   'triggers.notify.command.cwd': 'The folder it is started in.',
   'triggers.notify.command.env': 'The names of the variables that it gets.',
+  titles:
+    '`false`: the model of the route `burst` names no new sessions. Default: it does, where that route is set. See [titles](../guide/cli.md#titles).',
   bell: "`false`: a question in a chat that nobody answers does not ring the terminal's bell.",
   vim: '`true`: the input line of the chat has the keys of vi.',
   hooks:

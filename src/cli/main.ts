@@ -36,6 +36,7 @@ const COMMANDS: Commands = {
   undo: async () => (await import('./commands/undo-command.ts')).undoCommand,
   compact: async () => (await import('./commands/compact-command.ts')).compactCommand,
   pin: async () => (await import('./commands/pin-command.ts')).pinCommand,
+  rename: async () => (await import('./commands/rename-command.ts')).renameCommand,
   fork: async () => (await import('./commands/fork-command.ts')).forkCommand,
   'what-if': async () => (await import('./commands/what-if-command.ts')).whatIfCommand,
   replay: async () => (await import('./commands/replay-command.ts')).replayCommand,

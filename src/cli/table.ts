@@ -230,6 +230,9 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
       remove: value('SEQ', 'let the pin with this number go, as the list shows it'),
     },
   ),
+  rename: entry('ID TITLE…', [2, MANY], 'give a session another title in lists; it goes on as it is', {
+    by: value('WHO', 'who gives the title, in the log (default: your user name)'),
+  }),
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
     at: value('SEQ', 'the event (default: the last)'),
   }),
@@ -436,7 +439,7 @@ export const TABLE: Readonly<Record<string, CommandEntry>> = {
 /** Commands that work with a remote server in the same way as here. */
 const FAR = new Set(
   (
-    'interactive run resume wake interrupt approve reject answer fork undo pin delete ' +
+    'interactive run resume wake interrupt approve reject answer rename fork undo pin delete ' +
     'list inspect pending tail history export tasks handoffs letters board cron help'
   ).split(' '),
 )

@@ -19,6 +19,8 @@ import type {
   PinReceipt,
   PursueOptions,
   PursuitReceipt,
+  RenamedSession,
+  RenameOptions,
   Result,
   ResultOptions,
   RunOptions,
@@ -169,6 +171,11 @@ export class ClientSession implements Session {
 
   async unschedule(key: string): Promise<boolean> {
     return (await this.#json<UnscheduledAnswer>('unschedule', { body: { key } })).dropped
+  }
+
+  /** The server takes the name of the sender from the token. */
+  rename(title: string, { id }: RenameOptions = {}): Promise<RenamedSession> {
+    return this.#json('rename', { body: { title }, ...keyOf(id) })
   }
 
   /** The server takes the name of the sender from the token. */

@@ -8,6 +8,7 @@ export {
   type LetterSessions,
 } from '../queues/dead-letters.ts'
 export { costLog, type CostLogOptions } from './cost-log.ts'
+export { sessionTitles, type SessionTitlesOptions } from './session-titles.ts'
 export {
   commandNotice,
   type CommandNoticeOptions,

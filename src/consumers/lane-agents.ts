@@ -33,12 +33,13 @@ export function laneAgents(consumers: readonly Consumer[], host: LaneHost): Read
 
 function agentOfConsumer(agent: string, consumer: Consumer, { store, clock, report, harness }: LaneHost): Agent {
   let told: Consumer['run'] | null = null
-  const { name, timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS, usd = null } = consumer
+  const { name, timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS, usd = null, deadLetters = true } = consumer
   return queueAgent({
     name: agent,
     timeoutMs,
     attempts,
     usd,
+    deadLetters,
     store,
     clock,
     work: async ({ key, data }, context) => {

@@ -52,6 +52,7 @@ export type InboxBody =
   | UserWithdraw
   | UserSchedule
   | UserUnschedule
+  | UserRename
 /** What only the worker that holds the session may append. */
 export type OwnerBody =
   | SessionCreated
@@ -172,6 +173,14 @@ export type UserUnschedule = {
   readonly id: Name // the sender's own: the same id twice is the same request
   readonly key: string // the key of the wake to drop
   readonly by?: string // who asks
+}
+
+/** The session has another title in lists. It changes no work, and no model reads it. */
+export type UserRename = {
+  readonly type: 'user.rename'
+  readonly id: Name // the sender's own: the same id twice is the same request
+  readonly title: string // one line; the latest counts, and one with nothing visible changes nothing
+  readonly by?: string // who says it
 }
 
 // ── Owner: the life of a session ────────────────────────────────────────────

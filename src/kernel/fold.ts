@@ -113,6 +113,8 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'user.unschedule':
       s.wakes = s.wakes.filter((w) => w.key !== e.key)
       return
+    case 'user.rename':
+      return
     case 'run.deferred':
       return deferRun(s, e)
     case 'run.ending':
@@ -120,10 +122,7 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'run.settled':
       return applySettlement(s, e)
     case 'session.closed':
-      s.closed = true
-      s.inputs = []
-      s.wakes = []
-      return
+      return applyClose(s)
     case 'session.imported':
       return applyImport(s, e)
     case 'run.reviewed':
@@ -131,6 +130,12 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'call.reviewed':
       return applyCallReview(turnOf(s), e)
   }
+}
+
+function applyClose(s: OpenSession): void {
+  s.closed = true
+  s.inputs = []
+  s.wakes = []
 }
 
 function applyMessage(s: OpenSession, e: EventOf<'user.message'>): void {

@@ -30,6 +30,8 @@ export type QueueOptions = {
   readonly usd: number | null
   readonly store: CompleteStore
   readonly clock: Clock
+  /** `false`: an item is dropped after its last try, and failed tries are reported to nobody. */
+  readonly deadLetters: boolean
   /** Called after each failed try. */
   readonly failed: (session: string, key: string, result: FailedTry) => void
 }

@@ -13,7 +13,7 @@ const BEGUN_MAX = 5
 
 /** The content of the call's result. A failed try is a result like any other: the queue decides what follows. */
 export async function workOnItem(options: QueueOptions, args: WorkArgs, context: ToolContext): Promise<string> {
-  const { attempts, store, failed } = options
+  const { attempts, store, failed, deadLetters } = options
   const { key, tries, reason = '' } = args
   const now = (): number => (context.now ? context.now() : context.clock.now())
   const dead = (why: string): TryResult => ({ type: 'dead', reason: why, at: now() })
@@ -31,6 +31,7 @@ export async function workOnItem(options: QueueOptions, args: WorkArgs, context:
     return tries + 1 >= attempts ? dead(why) : again(why, waitMs)
   }
   const result = await tryOnce()
+  if (!deadLetters) return encodeTryResult(result.type === 'dead' ? { type: 'done' } : result)
   if (result.type !== 'done') failed(context.session, key, { ...result, tries: Math.min(tries + 1, attempts) })
   return encodeTryResult(result)
 }

@@ -29,6 +29,7 @@ import type {
   PinsAnswer,
   PursuedAnswer,
   RemovedAnswer,
+  RenamedAnswer,
   ResultAnswer,
   ScheduledAnswer,
   ScheduledRow,
@@ -711,6 +712,7 @@ export const ANSWER_SCHEMAS: Readonly<Record<AnswerName, WireSchema>> = {
     { elsewhere: textSchema },
   ),
   Unscheduled: answerSchema<UnscheduledAnswer>({ dropped: flagSchema }, {}),
+  Renamed: answerSchema<RenamedAnswer>({ title: textSchema, seq: wholeSchema, duplicate: flagSchema }, {}),
   Pursued: answerSchema<PursuedAnswer>(
     { eventId: textSchema, seq: wholeSchema, duplicate: flagSchema, queued: flagSchema, fingerprint: textSchema },
     {},

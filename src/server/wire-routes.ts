@@ -144,6 +144,15 @@ const routes = {
     BODIES.unschedule,
     'drop the wake that waits under this key',
   ),
+  rename: withIdempotencyKey(
+    postRoute(
+      'sessions/:id/rename',
+      'operator',
+      [202, 'Renamed'],
+      BODIES.rename,
+      'give the session another title in lists; no run begins',
+    ),
+  ),
   pursue: withIdempotencyKey(
     postRoute(
       'sessions/:id/pursue',

@@ -113,6 +113,7 @@ export const BODIES = {
   ),
   schedule: closedObject({ at: wholeSchema, inMs: wholeSchema, reason: textSchema, key: textSchema }),
   unschedule: closedObject({ key: textSchema }, ['key']),
+  rename: closedObject({ title: filled }, ['title']),
   pursue: closedObject(
     {
       // The library checks the lengths of both, and says what to leave out.
@@ -245,6 +246,7 @@ export type AnswerName =
   | 'Pinned'
   | 'Scheduled'
   | 'Unscheduled'
+  | 'Renamed'
   | 'Pursued'
   | 'Done'
   | 'Removed'

@@ -467,6 +467,15 @@ export type UnscheduledAnswer = Frozen<{
   /** False: no wake waited under the key. */
   dropped: boolean
 }>
+/** The title that a session was given. */
+export type RenamedAnswer = Frozen<{
+  /** The title as lists show it. */
+  title: string
+  /** The position of its event in the session's log. */
+  seq: number
+  /** It was given before under this key. */
+  duplicate: boolean
+}>
 /** The acknowledgement of a pursuit. */
 export type PursuedAnswer = Frozen<{
   /** The id of the message that begins the first round. */
@@ -950,6 +959,11 @@ export type ScheduleBody = Frozen<{
 export type UnscheduleBody = Frozen<{
   /** The key of the wake. */
   key: string
+}>
+/** Another title for a session. */
+export type RenameBody = Frozen<{
+  /** One line of at most 80 columns; what is longer is cut. */
+  title: string
 }>
 /** What a session is to reach, and the rubric it is graded by. */
 export type PursueBody = Frozen<{

@@ -1,7 +1,7 @@
 // How a fork begins: it reads the original log, and copies only the reply whose calls are open at that point. Each of
 // these calls is asked about again (review-run.ts): an approval in one session does not count in the other.
 import { hash } from 'node:crypto'
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Metadata } from '../kernel/content.ts'
 import { callKey, type SessionDescription, type Event, type OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { fold } from '../kernel/fold.ts'
@@ -10,6 +10,7 @@ import type { Blob, CompleteStore } from '../ports/store.ts'
 import { resultWithoutEffect, unknownResult } from '../kernel/result.ts'
 import { EMPTY, type Run, type Session } from '../kernel/session.ts'
 import { readLog } from '../view/session-log.ts'
+import { titleFromText } from '../view/title.ts'
 import type { SessionBeginning } from '../runtime/loop/act-as-owner.ts'
 import { checkOwnSession } from '../runtime/state/program.ts'
 import type { Services } from '../runtime/state/runtime-ports.ts'
@@ -62,7 +63,7 @@ async function buildForkBeginning(services: Services, id: string, options: ForkO
   const { agent = own, model = kept } = options
   await checkSuccessor(services, { id, planner, agent }, options)
   const named = withoutUndefined({
-    metadata: overrideFields(metadata, options.metadata),
+    metadata: overrideFields(withTitle(metadata, (await store.card(id))?.title), options.metadata),
     labels: overrideFields(labels, options.labels),
   })
   checkFork(named, `the fork of ${id}`)
@@ -80,6 +81,14 @@ async function buildForkBeginning(services: Services, id: string, options: ForkO
   // A fork of a narrowed child is narrowed too: it continues the same conversation.
   const bounds = within === undefined ? {} : { within }
   return { agent, ...(await readOrigin(store, { id, imported, here })), ...said, ...bounds, fork, events, blobs }
+}
+
+/** The data of the host with the title that the session was given since, which the fork takes as its own. */
+function withTitle(metadata: Metadata | undefined, title: string | undefined): Metadata | undefined {
+  const set = metadata?.['title']
+  return typeof set !== 'string' || title === undefined || titleFromText(set) === title
+    ? metadata
+    : { ...metadata, title }
 }
 
 /** The session's fields, replaced by the fork's own where it has them. */

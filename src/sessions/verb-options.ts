@@ -114,6 +114,23 @@ export type ScheduledWake = {
   readonly elsewhere?: string
 }
 
+/** Options of `rename`: an id of your own, and who gives the title. */
+export type RenameOptions = {
+  /** Your own id. The same id twice is one request: a title that was given since then stays. */
+  readonly id?: string
+  /** Who gives the title, for the log. */
+  readonly by?: string
+}
+/** The title that a session was given. */
+export type RenamedSession = {
+  /** The title as lists show it. */
+  readonly title: string
+  /** The position of its event in the session's log. */
+  readonly seq: number
+  /** It was given before under this id. */
+  readonly duplicate: boolean
+}
+
 /** Options of `close`: who closes the session. */
 export type CloseOptions = Pick<InterruptOptions, 'by'>
 /** `id` is your own: a repeated batch gets the same answer as the first, and is not sent twice. */
@@ -204,6 +221,7 @@ export const checkSchedule = optionsChecker<ScheduleOptions>('schedule', {
   id: textCheck,
   by: whyNameInvalid,
 })
+export const checkRename = optionsChecker<RenameOptions>('rename', { id: textCheck, by: whyNameInvalid })
 export const checkUnschedule = optionsChecker<UnscheduleOptions>('unschedule', { by: whyNameInvalid })
 export const checkClose = optionsChecker<CloseOptions>('close', { by: whyNameInvalid })
 export const checkCommands = optionsChecker<CommandOptions>('send', { id: textCheck, by: whyNameInvalid })

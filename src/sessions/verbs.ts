@@ -35,6 +35,8 @@ import type {
   InterruptOptions,
   PendingFilter,
   RemoveOptions,
+  RenamedSession,
+  RenameOptions,
   ResultOptions,
   RunOptions,
   ScheduledWake,
@@ -174,6 +176,12 @@ export interface Session {
   schedule(options: ScheduleOptions): Promise<ScheduledWake>
   /** Drops the wake that waits under this key, also one that a model asked for. False if none waits. */
   unschedule(key: string, options?: UnscheduleOptions): Promise<boolean>
+  /**
+   * Gives the session another title in lists: one line of at most 80 columns; what is longer is cut. It is no work: no
+   * run begins, no model reads it, and a session that works goes on. The latest title counts. A closed session keeps its
+   * title.
+   */
+  rename(title: string, options?: RenameOptions): Promise<RenamedSession>
   /**
    * Works towards an outcome in rounds: after each one a grader of its own judges the answer and the files by the rubric,
    * and what is still open begins the next round. The first round is on disk when this resolves, and the rest follows

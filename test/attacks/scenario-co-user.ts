@@ -64,6 +64,7 @@ function bodiesOf(id: string, callId: string): Readonly<Record<string, readonly 
     interrupt: [{}, { mode: 'pause' }],
     schedule: [{ inMs: 1 }],
     unschedule: [{ key: 'x' }],
+    rename: [{ title: 'x' }],
     pursue: [{ description: 'x', rubric: 'x' }],
     wake: [{}],
     fork: [{}, { at: 1 }],

@@ -122,8 +122,9 @@ describe('routes of the configuration', () => {
       const { code, out, err } = await stage.terretIn({ env }, 'run', 'Hello.', '--verbose', ...args)
       return { code, text: out.trim(), models: [...err.matchAll(/"model":"(\w+)"/g)].map(([, name]) => name) }
     }
-    expect(await asked()).toMatchObject({ code: 0, text: 'ok', models: ['large'] })
-    expect(await asked('--model', 'hint:burst')).toMatchObject({ code: 0, models: ['small'] })
+    // The second is asked for the title of the session.
+    expect(await asked()).toMatchObject({ code: 0, text: 'ok', models: ['large', 'small'] })
+    expect(await asked('--model', 'hint:burst')).toMatchObject({ code: 0, models: ['small', 'small'] })
     expect((await stage.terretIn({ env }, 'run', 'Hello.', '--model', 'hint:coding')).err).toContain(
       'Set models.routes.coding or models.routes.agentic.',
     )

@@ -64,6 +64,26 @@ describe.skipIf(noTmux)('slash commands that choose', { timeout: 120_000 }, () =
     expect((await stage.terret('list')).out.trimEnd().split('\n')).toHaveLength(2)
   })
 
+  it('B-TITLE-13: /rename gives the session a title, before its first message too, and /resume finds it by that', async () => {
+    await scriptedBy(['One.', 'Two.'])
+    const seen = await chat()
+    seen.enter('/rename')
+    await seen.until('Say the title too: /rename TITLE')
+    seen.enter('/rename The  build of Köln')
+    await seen.until('Its title is now: The build of Köln')
+    seen.enter('Look at the flaky test.')
+    await seen.until(rested('One\\.'))
+    seen.enter('/new')
+    await seen.until(/A new session\./)
+    seen.enter('/resume köln')
+    await seen.until(/Resume › köln\n❯ The build of Köln.* · 1 message · .* ago[\s\S]*Esc leaves$/)
+    seen.keys('Enter')
+    await seen.until(/goes on, after \d+ events\.[\s\S]*│ One\.\n\n.*\n›$/)
+    seen.enter('Go on.')
+    await seen.until(rested('Two\\.'))
+    expect(JSON.stringify(provider.chaos?.requests.at(-1)?.body)).not.toContain('Köln')
+  })
+
   it('B-CLI-377: /rewind goes back to before a message, with its files or without, and the session stays', async () => {
     await scriptedBy([write('a.txt', 'one\n'), 'One.', write('a.txt', 'two\n'), 'Two.', 'Three.'])
     const seen = await chat('--mode auto')

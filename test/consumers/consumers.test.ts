@@ -266,6 +266,7 @@ describe('a consumer', () => {
       () => lane.undo(),
       () => lane.schedule({ inMs: 0 }),
       () => lane.unschedule('again:1'),
+      () => lane.rename('Mine'),
     ])
       await expect(act()).rejects.toThrow(/holds the runs that a consumer is told of/)
     await expect(harness.open({ id: 'consumer.log.3' })).rejects.toThrow(/the lanes of consumers are named like that/)

@@ -10,13 +10,15 @@ import { type Event, Harness, scripted, sqlite } from '../../src/index.ts'
 import { laneId } from '../../src/view/lanes.ts'
 import { makeFolder } from '../stores/folder.ts'
 import type { ConsumeOrder } from './child-consume.ts'
+import type { TitleOrder } from './child-title.ts'
 
 type Line = { readonly session: string; readonly prompt: string; readonly key: string; readonly repeated: boolean }
 
 /** Runs the process until it says where it is, and kills it; one that ends says so. */
-async function play(order: ConsumeOrder): Promise<string> {
+async function play(order: ConsumeOrder | TitleOrder): Promise<string> {
+  const name = 'has' in order ? 'child-consume' : 'child-title'
   // Compiled by `npm run build:all`, which the tests begin with.
-  const script = fileURLToPath(new URL('../../.build/test/consumers/child-consume.js', import.meta.url))
+  const script = fileURLToPath(new URL(`../../.build/test/consumers/${name}.js`, import.meta.url))
   const child = spawn(process.execPath, [script, JSON.stringify(order)])
   const gone = new Promise((resolve) => child.once('exit', resolve))
   child.stderr.pipe(process.stderr)
@@ -103,4 +105,18 @@ it('B-CONSUME-22: a run whose consumer ends its process again and again is a dea
   ])
   await harness.close()
   await store.close()
+})
+
+it('B-TITLE-23: a process that is killed while the model is asked, before the title is written, or after it: there is one title', async () => {
+  const asks = { 'while it asks': 2, 'before the title': 2, 'after the title': 1 } as const
+  for (const stop of Object.keys(asks) as (keyof typeof asks)[]) {
+    const folder = makeFolder()
+    const order = { file: join(folder, 'terret.db'), lines: join(folder, 'lines'), stop: 'nowhere', runs: 0 } as const
+    expect(await play({ ...order, stop, runs: 1 })).toBe('here')
+    expect(await play(order)).toBe('ended')
+    expect(await play({ ...order, runs: 1 })).toBe('ended')
+    const titles = (await logOf(order.file, 's')).filter(({ type }) => type === 'user.rename')
+    expect(titles).toMatchObject([{ title: expect.stringMatching(/^Title by \d+$/) as string }])
+    expect([stop, readFileSync(order.lines, 'utf8').trim().split('\n').length]).toEqual([stop, asks[stop]])
+  }
 })

@@ -37,7 +37,9 @@ export type Staged = { readonly harness: Harness; readonly reports: [string, str
 /** The fields of `keeper` are its own: a harness takes none that it does not know. */
 export function stage(consumers: readonly Consumer[], options: Partial<HarnessOptions> = {}): Staged {
   const reports: [string, string][] = []
-  const own = consumers.map(({ name, run, timeoutMs, attempts, usd }) => ({ name, run, timeoutMs, attempts, usd }))
+  const own = consumers.map(({ name, run, timeoutMs, attempts, usd, runs, deadLetters }) => {
+    return { name, run, timeoutMs, attempts, usd, runs, deadLetters }
+  })
   const harness = new Harness({
     model: scripted(() => 'done'),
     store: memory(),

@@ -28,6 +28,7 @@ export function describeSessions(name: string, make: MakeSessions, carriesAll: b
     describePeople(make)
     describeSteering(make)
     describeSchedules(make)
+    describeTitles(make)
     describePursuits(make)
     describeLooks(make)
     describeEnds(make)
@@ -288,6 +289,26 @@ function describeSchedules(make: MakeSessions): void {
     await session.close()
     await expect(session.schedule({ inMs: 1 })).rejects.toMatchObject({ code: 'session_closed' })
     await expect(session.unschedule('a')).rejects.toMatchObject({ code: 'session_closed' })
+  })
+}
+
+function describeTitles(make: MakeSessions): void {
+  it('B-TITLE-10: a title is given under its id once, lists and searches have it, and what is no title is refused', async () => {
+    const sessions = await make(['Looked.'])
+    const session = await sessions.open({ id: 'dig' })
+    await session.run('First words.')
+    const given = await session.rename('  A long\n dig ', { id: 'mine' })
+    expect(given).toEqual({ title: 'A long dig', seq: expect.any(Number) as number, duplicate: false })
+    expect(await session.rename('A long dig', { id: 'mine' })).toEqual({ ...given, duplicate: true })
+    await expect(session.rename('Another', { id: 'mine' })).rejects.toMatchObject({ code: 'id_reused' })
+    const { cards } = await sessions.list({ q: 'long DIG' })
+    expect(cards.map((card) => [card.session, card.title])).toEqual([['dig', 'A long dig']])
+    for (const bad of ['', ' ', '\u200b'])
+      await expect(session.rename(bad)).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(sessions.session('nobody').rename('A title')).rejects.toMatchObject({ code: 'session_missing' })
+    expect(await session.result()).toMatchObject({ text: 'Looked.' })
+    await session.close()
+    await expect(session.rename('Too late')).rejects.toMatchObject({ code: 'session_closed' })
   })
 }
 

@@ -1,6 +1,6 @@
 // The contract of a Store: what cards say of their logs, pages of cards, and snapshots for any position.
 import { describe, expect, it } from 'vitest'
-import type { Event, OwnerBody } from '../../src/kernel/event.ts'
+import type { Event, InboxBody, OwnerBody } from '../../src/kernel/event.ts'
 import type { CardQuery, Snapshot, CompleteStore } from '../../src/ports/store.ts'
 import type { Restoration } from '../../src/stores/plan/plan-writes.ts'
 import { admit, begin, card, claim, create, creation, type MakeFixture, message, note } from './fixture.ts'
@@ -53,6 +53,88 @@ export function describeFacts(make: MakeFixture): void {
       await admit(store, 's~1.0', message('m', 'dig'))
       const titles = ['f', 'named', 's~1.0'].map(async (id) => (await store.card(id))?.title)
       expect(await Promise.all(titles)).toEqual(['the origin', 'its own', 'dig'])
+    })
+
+    it('B-TITLE-1: the latest title that a session was given counts, over the host and the first message, and search finds it', async () => {
+      const { store } = await make()
+      const rename = (id: string, title: string): InboxBody => ({ type: 'user.rename', id, title })
+      await store.commit([
+        ownerWrite(store, { session: 's', worker: '', epoch: 0, seq: 0 }, [
+          created({ metadata: { title: 'the host' } }),
+        ]),
+      ])
+      const titles: unknown[] = []
+      const given = async (...bodies: readonly InboxBody[]): Promise<void> => {
+        await admit(store, 's', ...bodies)
+        titles.push((await store.card('s'))?.title)
+      }
+      await given(rename('r1', 'Before it began'))
+      await given(message('m1', 'first words'))
+      await given(rename('r2', 'One'), rename('r3', 'Two'))
+      await given(rename('r2', 'One'))
+      for (const [i, nothing] of ['', ' \n ', '\u200b\u2800\u202e\u0007'].entries())
+        await given(rename(`n${i}`, nothing))
+      expect(titles).toEqual(['Before it began', 'Before it began', 'Two', 'Two', 'Two', 'Two', 'Two'])
+      const hostile = `\u001b]0;owned\u0007\u202eFix\nthe   ${'x'.repeat(1_000_000)}`
+      await given(rename('big', hostile))
+      expect(titles.at(-1)).toMatch(/^\]0;ownedFix the x{1,80}…$/)
+      await given(rename('last', 'Straße nach Köln'))
+      const found = async (q: string) =>
+        (await store.page({ q, limit: 10, order: 'newest' })).cards.map(({ session }) => session)
+      expect([await found('köln STRASSE'), await found('köln'), await found('owned'), await found('first')]).toEqual([
+        [],
+        ['s'],
+        [],
+        [],
+      ])
+      const fork = ownerWrite(store, { session: 'f', worker: '', epoch: 0, seq: 0 }, [
+        created({ fork: { session: 's', seq: 2 } }),
+      ])
+      await store.commit([fork])
+      await admit(store, 'f', rename('r', 'A way of its own'))
+      expect((await store.card('f'))?.title).toBe('A way of its own')
+      expect((await store.card('s'))?.title).toBe('Straße nach Köln')
+    })
+
+    it('B-TITLE-2: a title makes no session due, and does not stop the worker that holds the session', async () => {
+      const { store, clock } = await make()
+      const rename = (id: string): InboxBody => ({ type: 'user.rename', id, title: `Title ${id}` })
+      await create(store, 'still')
+      await admit(store, 'still', rename('a'))
+      expect(await store.card('still')).toMatchObject({ due: null, title: 'Title a', seq: 2, status: 'idle' })
+      expect((await store.due(10)).sessions).toEqual([])
+      await create(store, 's', { due: clock.time + 5_000 })
+      const owner = await claim(store, 's', 'w1')
+      const before = await store.card('s')
+      await admit(store, 's', rename('b'))
+      expect(await store.card('s')).toEqual({ ...before, seq: 2, at: clock.time, title: 'Title b' })
+      // The log has one order: what the worker writes next follows the title.
+      await expect(write(store, owner, [note('x')])).rejects.toMatchObject({ code: 'conflict' })
+      owner.seq = 2
+      await write(store, owner, [note('y')])
+      expect(await store.card('s')).toMatchObject({ seq: 3, title: 'Title b' })
+    })
+
+    it('B-TITLE-3: a title that a log brings along stays, though what the host of the file said is not believed', async () => {
+      const { store } = await make()
+      const history = (renamed: boolean): readonly Event[] => [
+        { ...created({ metadata: { title: 'what a file says' } }), seq: 1, at: START - 5, epoch: 0 },
+        { ...message('m', 'the first words'), seq: 2, at: START - 4, epoch: 0 },
+        ...(renamed
+          ? [{ type: 'user.rename', id: 'r', title: ' Given\nby hand ', seq: 3, at: START - 3, epoch: 0 } as const]
+          : []),
+        { type: 'session.imported', from: 'x', seq: renamed ? 4 : 3, at: START, epoch: 1 },
+      ]
+      const restored = (id: string, renamed: boolean): Restoration => {
+        const whole = { session: id, lane: 'owner', epoch: 0, expectedSeq: 0, events: [], card: card(id) } as const
+        return { ...whole, history: history(renamed) }
+      }
+      await store.commit([restored('x', true), restored('y', false)])
+      const titles = ['x', 'y'].map(async (id) => (await store.card(id))?.title)
+      expect(await Promise.all(titles)).toEqual(['Given by hand', 'the first words'])
+      // The id is taken in the restored log too.
+      await admit(store, 'x', { type: 'user.rename', id: 'r', title: ' Given\nby hand ' })
+      expect(await store.card('x')).toMatchObject({ seq: 4 })
     })
 
     it('B-CARD-9: the owner is what the host says, and an import believes only the importer', async () => {

@@ -110,6 +110,20 @@ export function describeLostAttempts(make: MakeFixture): void {
       }
     })
 
+    it('B-TITLE-2: a title ends no trouble: the tries are counted on, and nobody is asked to look earlier', async () => {
+      const { store, clock } = await make()
+      await create(store, 's', { due: clock.time })
+      await claim(store, 's', 'lost')
+      clock.advance(TTL)
+      await claim(store, 's', 'w1')
+      const before = await store.card('s')
+      expect(before).toHaveProperty('trouble')
+      await admit(store, 's', { type: 'user.rename', id: 'r', title: 'A title' })
+      expect(await store.card('s')).toEqual({ ...before, seq: 2, at: clock.time, title: 'A title' })
+      clock.advance(TTL)
+      expect(await store.claim('s', 'w2', TTL)).toMatchObject({ failed: 2 })
+    })
+
     it('B-STORE-57: a whole turn begins a new count, and so does a look that found nothing to do, and mere writing does not', async () => {
       const { store, clock } = await make()
       for (const act of ['grew', 'rested'] as const) {

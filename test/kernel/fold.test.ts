@@ -153,6 +153,11 @@ describe('fold', () => {
         id: fc.string({ minLength: 1 }),
         key: fc.constantFrom('a', '__proto__'),
       }),
+      fc.record({
+        type: fc.constant('user.rename' as const),
+        id: fc.string({ minLength: 1 }),
+        title: fc.string(),
+      }),
     )
     fc.assert(
       fc.property(fc.array(bodies, { maxLength: 20 }), fc.nat(3), (inbox, at) => {

@@ -80,6 +80,7 @@ function plainSession(id: string): Session {
     interrupt: nothing,
     schedule: nothing,
     unschedule: async () => false,
+    rename: nothing,
     pursue: nothing,
     undo: async () => [],
     fork: async (options) => plainSession(options?.id ?? 'fork'),

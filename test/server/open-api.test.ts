@@ -304,6 +304,7 @@ describe('the OpenAPI document', () => {
     await checked.ask('schedule', { id }, { body: { inMs: 9e6, reason: 'Look.', key: 'a' } })
     await checked.ask('due')
     await checked.ask('unschedule', { id }, { body: { key: 'a' } })
+    await checked.ask('rename', { id }, { body: { title: 'A title' } })
     await checkPursuit(checked)
     const file = await one.ask('GET', `/v1/sessions/${fork}/export?format=json`)
     await checked.ask('remove', { id: fork })

@@ -228,6 +228,9 @@ describe('the command line with --server', () => {
     const wake = await far('wake', session, '--in', '2h', '--key', 'a', '--json')
     expect([wake.code, JSON.parse(wake.out)]).toMatchObject([0, { session, key: 'a', duplicate: false }])
     expect((await far('wake', session, '--cancel', 'a')).out).toBe('Cancelled "a".\n')
+    // B-TITLE-12: and gives a title there.
+    expect((await far('rename', session, 'From', 'afar')).out).toBe(`${session.slice(0, 8)} is now "From afar".\n`)
+    expect((await stage.terret('list')).out).toContain('From afar')
     expect((await far('delete', forked.session, '--yes')).code).toBe(0)
     expect((await far('inspect', forked.session)).code).toBe(6)
     expect((await far('doctor')).err).toContain('leave out --server')

@@ -374,6 +374,7 @@ function bodyFor(path: string): object {
   if (path.endsWith('/pursue')) return { description: 'x', rubric: 'x' }
   if (path.endsWith('/schedule')) return { inMs: 1_000, reason: 'x', key: 'x' }
   if (path.endsWith('/unschedule')) return { key: 'x' }
+  if (path.endsWith('/rename')) return { title: 'x' }
   if (path.endsWith('/what-if')) return { at: 1 }
   return path.endsWith('/answers') ? { callId: '1.0', content: 'x' } : {}
 }

@@ -71,6 +71,7 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
   doctor: slashCommand('', 'check the store, the sandbox and each model', true, examineSetup),
   new: slashCommand('', 'another session; this one stays', false, startNewSession),
   resume: slashCommand('[TEXT]', 'choose a session of this folder to go on with', false, resumeSession),
+  rename: slashCommand('TITLE', 'give this session another title', true, renameChat),
   fork: slashCommand('', 'go on in a copy; this session stays as it is', false, forkChat),
   session: slashCommand('', 'its id, its folder, and how to come back', true, showSession),
   export: slashCommand('PATH', 'a file of it: .md to read, .jsonl its events, .json to import', true, exportChat),
@@ -342,6 +343,13 @@ async function unpinRule({ session: handle, view }: ChatControl, [given = '']: r
   if (!handle || !/^\^{0,100}[1-9]\d{0,15}$/.test(given)) return view.note('Name a pin by its number: /pin lists them.')
   await handle.pin(given, { off: true })
   view.note('It is pinned no more.')
+}
+
+async function renameChat(chat: ChatControl, words: readonly string[]): Promise<void> {
+  if (words.length === 0) return chat.view.note('Say the title too: /rename TITLE')
+  const handle = await chat.ensureSession()
+  const { title } = await handle.rename(words.join(' '), { by: chat.options.by })
+  chat.view.note(`Its title is now: ${oneLine(title)}`)
 }
 
 async function showContext({ session: handle, options: { terminal }, view }: ChatControl): Promise<void> {

@@ -39,6 +39,7 @@ const EVENT_TYPES: Readonly<Record<Event['type'], true>> = {
   'user.withdraw': true,
   'user.schedule': true,
   'user.unschedule': true,
+  'user.rename': true,
   'session.created': true,
   'run.started': true,
   'model.started': true,

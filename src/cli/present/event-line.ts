@@ -45,6 +45,8 @@ function eventText(event: Event, asked: Json | undefined, block: CallBlock | und
       return `message ${event.message}`
     case 'user.unschedule':
       return oneLine(event.key)
+    case 'user.rename':
+      return `${oneLine(event.title)}${event.by === undefined ? '' : ` by ${oneLine(event.by)}`}`
     case 'session.created':
       return event.fork ? `forked from ${shownId(event.fork.session)} at ${event.fork.seq}` : oneLine(event.agent)
     case 'session.imported':

@@ -98,6 +98,8 @@ export type CliSettings = ModelSettings & {
   readonly skills?: readonly string[]
   readonly tracing?: TracingEntry
   readonly memory?: boolean | MemoryEntry
+  /** false: the route `burst` names no sessions. */
+  readonly titles?: boolean
   /** Whether the agent may start other agents. On unless it is false. */
   readonly subagents?: boolean
   /** Whether a model may write scripts. Off unless it is set. */
@@ -549,6 +551,7 @@ export const SETTING_CHECKS: { readonly [K in keyof CliSettings]-?: Check<NonNul
       episodes: flag,
     }),
   ),
+  titles: flag,
   subagents: flag,
   scripts: oneOf('off', 'ask', 'on'),
   board: flag,

@@ -1,5 +1,6 @@
 // The agent of a folder, made from its setup: a model with a key, tools, a policy and instructions. `--mode` sets
 // whether tools ask; rules of the policy may still allow or deny.
+import { hash } from 'node:crypto'
 import type {
   Approval,
   Endpoint,
@@ -71,6 +72,7 @@ export async function makeFolderAgent(setup: FolderSetup, wishes: FolderAgentOpt
     secrets: environmentSecrets(env),
     hooks: [...(flow || wishes.agent === SCRIPT ? [] : [projectNoteHook(setup, wishes.agent)]), ...configHooks(setup)],
     ...routed,
+    ...(await titlesOf(setup, routed)),
     ...(results ? { results } : {}),
     context: { compaction: {}, ...context },
     ...(limits ? { limits } : {}),
@@ -191,6 +193,20 @@ async function routeOptions(
   const { routeProfiles } = await import('../../index.ts')
   await routeProfiles(await routesFor(setup, { keyless: true }))
   return {}
+}
+
+/**
+ * New sessions are named by the model of the route `burst`, if the configuration sets it. Each folder has a consumer of
+ * its own, so that what is said in one goes to no model of another.
+ */
+async function titlesOf(
+  { folder, settings }: FolderSetup,
+  { models }: { readonly models?: { readonly routes: Routes } },
+): Promise<Pick<HarnessOptions, 'plugins'>> {
+  if (models?.routes.burst === undefined || settings.titles === false) return {}
+  const { sessionTitles } = await import('../../consumers/index.ts')
+  const name = `titles-${hash('sha256', folder).slice(0, 16)}`
+  return { plugins: [{ name: 'titles', consumers: [sessionTitles({ model: 'hint:burst', name })] }] }
 }
 
 const waysToChoose = (): string =>

@@ -265,7 +265,7 @@ function narrowSettings(
   const forbidden = NOT_ITS_OWN.find((field) => own[field] !== undefined)
   if (forbidden !== undefined) throw notForWorkspace(file, forbidden, userFile)
   if (own.approvals?.environment !== undefined) throw notForWorkspace(file, 'approvals.environment', userFile)
-  for (const field of ['bash', 'memory', 'subagents', 'board', 'worktrees'] as const)
+  for (const field of ['bash', 'memory', 'titles', 'subagents', 'board', 'worktrees'] as const)
     if (own[field]) throw notForWorkspace(file, field, userFile)
   if (own.scripts !== undefined && own.scripts !== 'off') throw notForWorkspace(file, 'scripts', userFile)
   const { tools = defaultTools } = user
@@ -274,6 +274,7 @@ function narrowSettings(
     ...(own.tools ? { tools: tools.filter((name) => own.tools?.includes(name)) } : {}),
     ...(own.bash === false ? { bash: false } : {}),
     ...(own.memory === false ? { memory: false } : {}),
+    ...(own.titles === false ? { titles: false } : {}),
     ...(own.subagents === false ? { subagents: false } : {}),
     ...(own.scripts === 'off' ? { scripts: 'off' } : {}),
     ...(own.board === false ? { board: false } : {}),

@@ -10,11 +10,11 @@ import { laneAgent, laneId } from '../../view/lanes.ts'
 import { OUTCOMES, PURSUIT } from '../../view/pursuits.ts'
 import { UNNAMED } from '../../view/session-program.ts'
 import { ownProgramName } from '../state/program.ts'
-import type { Services } from '../state/runtime-ports.ts'
+import type { Services, ToldConsumer } from '../state/runtime-ports.ts'
 import type { CommitDraft } from './commit-draft.ts'
 import { ownerWrite } from './owner-write.ts'
 
-type Lane = { readonly id: string; readonly agent: string }
+type Lane = { readonly id: string; readonly agent: string; readonly runs: NonNullable<ToldConsumer['runs']> }
 
 export class ConsumerPart {
   readonly #store: CompleteStore
@@ -26,7 +26,7 @@ export class ConsumerPart {
   /** `pursues`: one of its runs may be a round of a pursuit. */
   constructor(
     services: Services,
-    { names, existing }: NonNullable<Services['consumers']>,
+    { told, existing }: NonNullable<Services['consumers']>,
     session: string,
     pursues: boolean,
   ) {
@@ -35,8 +35,10 @@ export class ConsumerPart {
     this.#report = (error) => services.report?.('consumers', error)
     this.#program = ownProgramName(services)
     const program = this.#program === UNNAMED ? null : this.#program
-    const all = pursues ? [...names, OUTCOMES] : names
-    this.#lanes = all.map((name) => ({ id: laneId(name, session, program), agent: laneAgent(name) }))
+    const all: readonly ToldConsumer[] = pursues ? [...told, { name: OUTCOMES }] : told
+    this.#lanes = all.map(({ name, runs = 'all' }) => {
+      return { id: laneId(name, session, program), agent: laneAgent(name), runs }
+    })
   }
 
   /** Finds out which lanes exist. A session of another agent under a lane's id gets no messages. */
@@ -79,8 +81,9 @@ export class ConsumerPart {
     }
     const { sends, births } = draft.writesForRelatives()
     const isRound = draft.session.run?.metadata?.[PURSUIT] !== undefined
-    for (const { id, agent } of this.#lanes) {
-      if (agent === laneAgent(OUTCOMES) && !isRound) continue
+    const isFirst = draft.session.last === null
+    for (const { id, agent, runs } of this.#lanes) {
+      if ((agent === laneAgent(OUTCOMES) && !isRound) || (runs === 'first' && !isFirst)) continue
       if (this.#existing.has(id)) sends.push({ session: id, event })
       else {
         const { folder } = draft.session

@@ -1,6 +1,15 @@
 // Consumers as a host writes them: each is told of every settled run of a root session, at least once, also when the
 // process dies first. How they are told is in runtime/commit/tell-consumers.ts and src/consumers.
-import { type Check, countCheck, functionCheck, optionsCheck, requiredCheck, usdCheck } from '../../options.ts'
+import {
+  type Check,
+  countCheck,
+  flagCheck,
+  functionCheck,
+  oneOf,
+  optionsCheck,
+  requiredCheck,
+  usdCheck,
+} from '../../options.ts'
 import type { ToolContext } from '../../tools/core/tool-context.ts'
 import type { SettledRun } from './settled-run.ts'
 
@@ -31,6 +40,13 @@ export type Consumer = {
   readonly attempts?: number
   /** In dollars a day, for models that it asks. */
   readonly usd?: number
+  /** `first`: only the first run of a session that settles is told; later ones cost nothing. Default: `all`. */
+  readonly runs?: 'first' | 'all'
+  /**
+   * `false`: a run that it could not be told of is dropped after the last try. No failed try is reported, and there is no
+   * dead letter. Default: true.
+   */
+  readonly deadLetters?: boolean
 }
 
 const nameCheck: Check = (value) =>
@@ -43,6 +59,8 @@ const checkFields = optionsCheck<Consumer>({
   timeoutMs: countCheck(1),
   attempts: countCheck(1),
   usd: usdCheck,
+  runs: oneOf<'first' | 'all'>({ first: true, all: true }),
+  deadLetters: flagCheck,
 })
 const OLD_FORM =
   'is a function of events, which consumers were before. Write { name, run: (settled, { key, signal }) => … }: it is called with each settled run, at least once. For every event as it happens, follow the session'

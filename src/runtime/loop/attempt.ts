@@ -110,9 +110,10 @@ async function loadConsumers(
   { id, session }: SessionCache,
 ): Promise<CommitParts['consumers']> {
   const pursues = mayBePursued(session)
-  if (consumers.names.length === 0 && !pursues) return null
+  const told = consumers.told.filter(({ runs }) => runs !== 'first' || session.last === null)
+  if (told.length === 0 && !pursues) return null
   const { ConsumerPart } = await import('../commit/tell-consumers.ts')
-  const part = new ConsumerPart(services, consumers, id, pursues)
+  const part = new ConsumerPart(services, { ...consumers, told }, id, pursues)
   await part.open()
   return part
 }

@@ -219,7 +219,7 @@ export class Worker {
 
   #begin(session: string, why: AttemptSlot['why'], claim: Claim | null = null): AttemptSlot {
     const stopSignal: StopSignal = { reason: null, ring: () => {} }
-    const ended = this.#attempt(session, stopSignal, claim).finally(() => this.#left(session))
+    const ended = this.#attempt(session, stopSignal, claim).finally(() => this.#left(session, attempt))
     const attempt: AttemptSlot = {
       stopSignal,
       epoch: claim?.epoch ?? 0,
@@ -406,8 +406,8 @@ export class Worker {
   }
 
   /** A worker that drives nothing has no heartbeat, and keeps no process alive. */
-  #left(session: string): void {
-    this.#attempts.delete(session)
+  #left(session: string, attempt: AttemptSlot): void {
+    if (this.#attempts.get(session) === attempt) this.#attempts.delete(session)
     this.#dueLoop?.ring()
     if (this.#attempts.size === 0) this.#leases.stop()
   }
@@ -432,13 +432,24 @@ export class Worker {
       if (ended.type === 'elsewhere') return ended
       if (ended.type === 'rested') this.#rested(session, ended)
       await this.#services.observer?.awaitDelivery(session)
-      if (ended.type !== 'rested' || !attempt?.lookAgain || this.#closing) return ended
-      // A caller asked while this attempt was ending. Go on only if there is something to do.
-      attempt.lookAgain = false
-      const card = await store.card(session)
-      const due = card?.due ?? null
-      if (due === null || due > store.now()) return ended
+      if (ended.type !== 'rested' || this.#closing) return ended
+      // Callers that asked while this attempt was ending. Go on only if there is something to do.
+      let isDue = false
+      while (attempt?.lookAgain && !isDue) {
+        attempt.lookAgain = false
+        isDue = await this.#isDue(session)
+      }
+      if (isDue) continue
+      // At once: who asks from here on begins an attempt of its own, and is not part of one that looks no more.
+      if (this.#attempts.get(session) === attempt) this.#attempts.delete(session)
+      return ended
     }
+  }
+
+  async #isDue(session: string): Promise<boolean> {
+    const { store } = this.#services
+    const { due = null } = (await store.card(session)) ?? {}
+    return due !== null && due <= store.now()
   }
 
   /** A session that is held by an ended process of this host is free at once. */

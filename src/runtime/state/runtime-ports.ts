@@ -54,6 +54,9 @@ export type ChildWorktrees = {
   readonly place?: (folder: string) => string
 }
 
+/** A consumer as the commits of runs know it. `first`: it is told only of the first run of each session. */
+export type ToldConsumer = { readonly name: string; readonly runs?: 'first' | 'all' }
+
 export type Services = {
   readonly store: CompleteStore
   readonly live: Live
@@ -74,10 +77,10 @@ export type Services = {
   /** Null: no observer of runs. It is made when a server begins to count. */
   observer: CommitListener | null
   /**
-   * The consumers that are told about all settled runs, and the lanes that this process has seen in the store. The
+   * The consumers that are told about settled runs, and the lanes that this process has seen in the store. The
    * consumer that continues pursuits is not among them. Absent: there are none, and nothing is pursued.
    */
-  readonly consumers?: { readonly names: readonly string[]; readonly existing: Set<string> } | undefined
+  readonly consumers?: { readonly told: readonly ToldConsumer[]; readonly existing: Set<string> } | undefined
   /** The worktrees of sessions. Absent: those that git keeps in their folders. */
   readonly worktrees?: ChildWorktrees
   /** How runs are traced. Absent: they are not. */

@@ -20,6 +20,8 @@ import type {
   PursueBody,
   PursuedAnswer,
   RemovedAnswer,
+  RenameBody,
+  RenamedAnswer,
   ScheduleBody,
   ScheduledAnswer,
   UndoBody,
@@ -163,6 +165,14 @@ export async function handleUnschedule(asked: ApiRequest): Promise<ApiAnswer> {
     .session(session, { stored: true })
     .unschedule(key, { by: asked.principal.name })
   return { json: { dropped } satisfies UnscheduledAnswer }
+}
+
+export async function handleRename(asked: ApiRequest): Promise<ApiAnswer> {
+  const { session } = await requireCard(asked)
+  const { title } = asked.body as RenameBody
+  const said = { ...eventIdOf(asked), by: asked.principal.name }
+  const renamed = await asked.host.harness.session(session, { stored: true }).rename(title, said)
+  return { json: renamed satisfies RenamedAnswer }
 }
 
 export async function handlePursue(asked: ApiRequest): Promise<ApiAnswer> {

@@ -12,11 +12,14 @@ export type LogFacts = Frozen<{
   created: number
   /** Input and output tokens of all model calls so far. */
   tokens: number
-  /** The title that the host set, or else `words`. Null before both. */
+  /** What the session was renamed to, or else the title that the host set, or else `words`. Null before all of them. */
   title: string | null
   /** The owner that the host named. Null if it named none. */
   owner: string | null
-  /** The first words of the first message. Null before it. */
+  /**
+   * The title that the log gives without the host's data: what the session was renamed to, or else the first words of the
+   * first message. Null before both.
+   */
   words: string | null
 }>
 
@@ -28,6 +31,10 @@ export function factsAfter(facts: LogFacts, event: Event): LogFacts {
   if (event.type === 'user.message') {
     const words = facts.words ?? titleFromText(titleSource(event.parts))
     return words === facts.words ? facts : { ...facts, words, title: facts.title ?? words }
+  }
+  if (event.type === 'user.rename') {
+    const title = titleFromText(event.title)
+    return title === null ? facts : { ...facts, words: title, title }
   }
   if (event.type === 'session.created') return { ...facts, created: event.at, ...hostFacts(event.metadata, facts) }
   // The host data of an imported file is not trusted.

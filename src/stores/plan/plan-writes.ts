@@ -187,7 +187,9 @@ function finishNewSession(plan: WritePlan, view: StoreView, draft: SessionChange
   if (origin !== null) {
     const from = plan.drafts.find(({ session }) => session === origin) ?? view.head(origin)
     if (from === null) throw sessionMissingFault(origin)
-    draft.facts = factsOfFork(draft.facts, created, from.facts)
+    // As it was when the fork was made: the origin's title first, and then what a restored log says after that.
+    const begun = factsOfFork(factsAfter(NO_FACTS, created), created, from.facts)
+    draft.facts = factsOfFork(draft.events.slice(1).reduce(factsAfter, begun), created, from.facts)
   }
   if (created.attachments) for (const { hash } of created.attachments) plan.refs.push({ session: draft.session, hash })
   // The logs of one import share their blobs.
@@ -504,6 +506,8 @@ function admitEvent(draft: SessionChange, view: StoreView, body: InboxBody): num
   const seq = draft.seq + 1
   appendEvent(draft, { ...body, seq, ...timesOf(draft.at, now), epoch: 0 })
   draft.ids.push({ id: body.id, seq })
+  // A title is no work: no worker looks at the session because of it.
+  if (body.type === 'user.rename') return seq
   draft.due = Math.min(draft.due ?? now, now)
   draft.urgent = true
   clearTrouble(draft)

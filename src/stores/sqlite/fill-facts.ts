@@ -21,7 +21,8 @@ export function fillFacts(db: Database): void {
 /** Only events with such facts are parsed. An event that cannot be parsed is damaged, and found when it is read. */
 function readFacts(db: Database): ReadonlyMap<number, LogFacts> {
   const { last } = db.prepare('SELECT coalesce(max(pos), 0) AS last FROM events').get() as { last: number }
-  const marks = ['"usage":{', '"type":"user.message"', '"type":"session.created"', '"type":"session.imported"']
+  const types = ['user.message', 'user.rename', 'session.created', 'session.imported']
+  const marks = ['"usage":{', ...types.map((type) => `"type":"${type}"`)]
   const piece = db.prepare(`SELECT session, body FROM events WHERE pos > ? AND pos <= ?
     AND (${marks.map((mark) => `instr(body, '${mark}') > 0`).join(' OR ')})`)
   const numberOf = db.prepare('SELECT n FROM sessions WHERE id = ?')
