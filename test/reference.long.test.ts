@@ -9,7 +9,7 @@ import { REFERENCE } from '../scripts/reference/table-pages.ts'
 import { repository } from './tidy/source.ts'
 
 /** Fields and methods without a sentence. Write some, and lower it: it never grows. */
-const MEMBERS_WITHOUT = 28
+const MEMBERS_WITHOUT = 25
 
 describe('the reference of the API', { timeout: 300_000 }, () => {
   const entries = readEntries(repository)

@@ -138,9 +138,11 @@ function hasFields(node: ts.Node): boolean {
   return isWrapper && (node.typeArguments ?? []).every(hasFields)
 }
 
+/** A field whose name is a symbol is reached by no program, and the compiler numbers it anew each time. */
 function member(reading: Reading, property: ts.Symbol): readonly Member[] {
   const [node] = property.declarations ?? []
   if (node === undefined || /node_modules/.test(node.getSourceFile().fileName)) return []
+  if (property.name.startsWith('__@')) return []
   const isOptional = (property.flags & ts.SymbolFlags.Optional) !== 0
   const says = commentOf(reading, property)
   if (ts.isMethodSignature(node) || ts.isMethodDeclaration(node) || ts.isFunctionDeclaration(node))
