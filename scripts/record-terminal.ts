@@ -231,13 +231,7 @@ async function recordMore(): Promise<void> {
   await chaos.close()
 }
 
-const READS = [
-  { tool: 'list', args: { path: '.' } },
-  { tool: 'read', args: { path: 'src/sum.ts' } },
-  { tool: 'read', args: { path: 'package.json' } },
-  { tool: 'search', args: { pattern: 'total' } },
-  { tool: 'search', args: { pattern: 'listening' } },
-]
+const READS = ['a list', 'the rules', 'the shop'].map((pattern) => ({ calls: [{ tool: 'search', args: { pattern } }] }))
 
 /** Replies by the words of the person: what a child says is up to nobody. */
 function wordsReply({ body }: { readonly body: unknown }, n: number): ChaosReply {
@@ -247,7 +241,7 @@ function wordsReply({ body }: { readonly body: unknown }, n: number): ChaosReply
     return { text: 'I search the folder for', deltas: 9, chaos: { stallAfterBytes: 900 } }
   if (has('spawned_new')) return 'It searches.'
   if (has('Have it searched.')) return { calls: [{ tool: 'spawn_subagent', args: { prompt: 'Find what sums.' } }] }
-  if (has('Look around.')) return { calls: READS.slice(n % READS.length).slice(0, 1) }
+  if (has('Look around.')) return READS[n % READS.length] ?? ''
   if (has('The newest')) return 'The newest one it is.'
   const choices = ['the oldest', 'The newest', 'both']
   if (has('Ask me.')) return { calls: [{ tool: 'ask_user', args: { question: 'Which **copy** stays?', choices } }] }
@@ -261,7 +255,7 @@ async function recordWaits(): Promise<void> {
     fillShop(home, chaos.url)
     const file = join(home, '.config/terret/config.json')
     const config = JSON.parse(readFileSync(file, 'utf8')) as object
-    writeFileSync(file, JSON.stringify({ ...config, limits: { modelRequests: 5 } }))
+    writeFileSync(file, JSON.stringify({ ...config, limits: { modelRequests: 3 } }))
   }
   await withTerminal([92, 26], fill, async ({ frames, send, type, lookUntil }) => {
     const keep = (name: string, title: string): void =>
