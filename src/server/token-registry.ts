@@ -14,6 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { Fault } from '../kernel/index.ts'
 import { ANY_ROLE } from '../mcp/caller.ts'
 import { skeleton } from '../view/lookalike.ts'
@@ -251,4 +252,11 @@ function replaceTokenFile(path: string, file: TokenFile): void {
     closeSync(handle)
   }
   renameSync(beside, path)
+  // Until the folder is synced, a power loss may bring the file of before back, and a token that was revoked with it.
+  const folder = openSync(dirname(path), constants.O_RDONLY)
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
 }

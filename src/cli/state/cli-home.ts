@@ -13,8 +13,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { makeFolder } from '../../stores/plan/make-folder.ts'
+import { syncFolder } from '../../stores/plan/sync-path.ts'
 import { harnessFolders } from '../../tools/files/harness-folders.ts'
 import { EXIT, CliError } from '../exit.ts'
 import { fileErrorCode, isOutOfRoom } from './plain-file.ts'
@@ -85,7 +86,7 @@ export function unusableHome({ folder }: Home, error: unknown): CliError {
   return new CliError(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
 }
 
-/** Replaces a file atomically: writes a temporary file, syncs and renames it. */
+/** Replaces a file atomically: writes a temporary file, syncs and renames it, and syncs the folder with the new name. */
 export function replaceFile(path: string, text: string): void {
   const beside = `${path}.${process.pid}.tmp`
   try {
@@ -97,6 +98,7 @@ export function replaceFile(path: string, text: string): void {
       closeSync(file)
     }
     renameSync(beside, path)
+    syncFolder(dirname(path))
   } catch (error) {
     rmSync(beside, { force: true })
     throw error
