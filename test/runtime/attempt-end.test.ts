@@ -13,7 +13,7 @@ it('B-DRIVE-24: a message that is sent while an attempt comes to its end begins 
   const sent: Promise<unknown>[] = []
   const inner = memory()
   const sendLater = async (session: string): Promise<void> => {
-    for (let step = Number(session.slice(1)); step > 0; step--) await null
+    for (let step = Number(session.slice(1)); step > 0; step--) await Promise.resolve()
     await inner.commit([{ session, lane: 'inbox', events: [SECOND] }])
     await harness.work({ session })
   }

@@ -413,7 +413,7 @@ export class Worker {
   }
 
   async #attempt(session: string, stopSignal: StopSignal, taken: Claim | null): Promise<RestReport> {
-    const { store, live } = this.#services
+    const { live } = this.#services
     for (let given = taken; ; given = null) {
       // Live deltas must have an address before this attempt commits its first event: followers then look it up.
       await live.serve(this.id, this.#options.leaseMs)
