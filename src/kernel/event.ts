@@ -177,7 +177,7 @@ export type UserUnschedule = {
 
 /** The session has another title in lists. It changes no work, and no model reads it. */
 export type UserRename = {
-  readonly type: 'user.rename'
+  readonly type: 'user.rename' // of all events the one that is about lists alone
   readonly id: Name // the sender's own: the same id twice is the same request
   readonly title: string // one line; the latest counts, and one with nothing visible changes nothing
   readonly by?: string // who says it

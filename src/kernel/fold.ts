@@ -113,8 +113,6 @@ function applyEvent(s: OpenSession, e: Event): void {
     case 'user.unschedule':
       s.wakes = s.wakes.filter((w) => w.key !== e.key)
       return
-    case 'user.rename':
-      return
     case 'run.deferred':
       return deferRun(s, e)
     case 'run.ending':
@@ -129,6 +127,7 @@ function applyEvent(s: OpenSession, e: Event): void {
       return applyReview(runOf(s), e)
     case 'call.reviewed':
       return applyCallReview(turnOf(s), e)
+    case 'user.rename': // It says how a session is listed, and nothing of what happens to it.
   }
 }
 
