@@ -71,6 +71,7 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'resume latest': 0,
     'undo latest': 0,
     'compact latest': 0,
+    'rename latest Tea': 0,
     'wake latest': 0,
     'pin latest': 0,
     'replay latest': 0,

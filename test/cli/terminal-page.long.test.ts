@@ -1,6 +1,6 @@
 // One session in three places at the same time: a chat with its server, a chat of the same folder without it, and the page in a
 // real browser. What is said, asked, decided and queued in one of them is in all of them, once.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -40,13 +40,14 @@ const onPage = (page: Page): Promise<string> => page.locator('.timeline').innerT
 
 describe.skipIf(noTmux || noChromium)('a session in two terminals and on a page', { timeout: 240_000 }, () => {
   it('B-CLI-410: each place shows what was said, asked, decided and queued in the others, once, at any width', async () => {
-    await scriptedBy([
+    const script = [
       'Hello there.',
       { text: 'I write it.', calls: [call('write', { path: 'one.txt', content: 'one\n' })] },
       'One is written.',
-      { text: 'I look first.', calls: [call('list', { path: '.' })], chaos: { stallAfterBytes: 0, stallMs: 4_000 } },
+      { text: 'I look first.', calls: [call('bash', { command: 'until [ -e go ]; do sleep 0.1; done' })] },
       'As briefly as you wish.',
-    ])
+    ]
+    await scriptedBy(script, { bash: { risk: 'relaxed' } })
     const url = await serve()
     const far = await chat('--server "Say hello."', 100)
     await far.until(/Hello there\.[\s\S]*\n›$/)
@@ -92,13 +93,16 @@ describe.skipIf(noTmux || noChromium)('a session in two terminals and on a page'
     expect(readFileSync(join(stage.folder, 'one.txt'), 'utf8')).toBe('one\n')
 
     far.enter('Look.')
-    await far.until(/› Look\.[\s\S]*Esc stops\n›$/)
-    await near.until(/› Look\.[\s\S]*Esc stops\n›$/)
+    await near.until(ASKED)
+    near.enter('y')
+    // The command runs until a file is there, so this is as long as the places need to show it.
+    for (const seen of [near, far]) await seen.until(/I look first\.[\s\S]*Esc stops[^\n]*\n›$/)
     near.enter('Be brief.')
     await near.until('queued: Be brief.')
     await far.until('queued: Be brief.')
     near.resize(110, 40)
     await page.setViewportSize({ width: 1280, height: 860 })
+    writeFileSync(join(stage.folder, 'go'), '')
     for (const seen of [near, far]) await seen.until(/› Be brief\.[\s\S]*As briefly as you wish\.[\s\S]*\n›$/)
     await agreeOn('Look.', 'I look first.', 'Be brief.', 'As briefly as you wish.', 'Hello there.', 'One is written.')
     for (const seen of [near, far]) expect(seen.text()).not.toContain('queued: Be brief.')
