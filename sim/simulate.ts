@@ -599,6 +599,8 @@ class Simulation {
 
   #errored(worker: string, session: string, error: unknown): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    // Somebody removed the session after the lease of a worker had run out, and the worker hears of it when it writes.
+    if (code === 'session_missing' && this.#invariants.gone.has(session)) return
     // The disk stayed full for longer than the attempt's patience: the attempt ends, and a worker looks again later.
     if (code === 'disk_full' || code === 'lease_lost' || code === 'store_busy') return
     this.#errors.push(

@@ -76,8 +76,9 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     if (isClosed) return
     isClosed = true
     const pids = family(Number(tmux('display-message', '-p', '#{pane_pid}')))
+    const begun = begunOf(pids)
     tmux('kill-server')
-    for (const pid of pids) while (lives(pid)) await pause()
+    while (begunOf(pids).some((each) => begun.includes(each))) await pause()
   }
   onTestFinished(close)
   return {
@@ -113,11 +114,17 @@ function family(root: number): readonly number[] {
   return found
 }
 
-function lives(pid: number): boolean {
+/** Since when each of these runs: another process may get the number of one that has ended. */
+function begunOf(pids: readonly number[]): readonly string[] {
   try {
-    return process.kill(pid, 0)
+    const text = execFileSync('ps', ['-o', 'pid=,stat=,lstart=', '-p', pids.join()], { encoding: 'utf8' })
+    return text.split('\n').flatMap((row) => {
+      const [, pid, state = '', begun] = /^\s*(\d+) (\S+)\s+(.*)$/.exec(row) ?? []
+      // One that has ended and that nobody has asked about runs no more.
+      return pid === undefined || state.startsWith('Z') ? [] : [`${pid} ${begun}`]
+    })
   } catch {
-    return false
+    return []
   }
 }
 

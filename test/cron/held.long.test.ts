@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { cronPlanner } from '../../src/cron/index.ts'
 import { AS_AGENT, type Graph } from '../../src/graphs/graph-definition.ts'
 import { Harness, memory, offline } from '../../src/index.ts'
+import type { Clock } from '../../src/ports/system.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { completeStore } from '../../src/stores/plan/complete-store.ts'
 import { HOUR, openStage, type Stage } from './stage.ts'
@@ -23,6 +24,15 @@ const JOB = { ...HOURLY, zone: 'UTC', agent: 'default', missed: 'once', overlap:
 const STATE = { job: JOB, on: true, from: 0, wakes: [], working: [], waiting: [], triedAgain: 0, ticks: [] }
 const times = (runs: readonly (readonly [string, string | null])[]) => runs.map(([time]) => time)
 
+/** The day before the stages begin: a file from their future would be refused. */
+const BEFORE: Clock = {
+  now: () => Date.UTC(2026, 10, 18),
+  timer: (ms, fire) => {
+    const timer = setTimeout(fire, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
 /** The log of a session `id` whose planner is said to be `cron`, and whose reply is this. */
 async function forgedLog(id: string, reply: unknown): Promise<unknown> {
   const real = cronPlanner()
@@ -34,8 +44,8 @@ async function forgedLog(id: string, reply: unknown): Promise<unknown> {
       return { ...real[AS_AGENT](shared), model: { name: 'cron', call } }
     },
   }
-  const store = memory()
-  const harness = new Harness({ model: offline(), store, graphs: [forged] })
+  const store = memory({ clock: BEFORE })
+  const harness = new Harness({ model: offline(), store, graphs: [forged], system: { clock: BEFORE } })
   const session = await harness.open({ id, agent: 'cron' })
   await session.run('x')
   const file = await exportSession(completeStore(store), id)
