@@ -21,6 +21,15 @@ describe('what a session remembers', () => {
     expect(log.session.run).not.toHaveProperty('traceparent')
   })
 
+  it('B-FOLD-9: a message that waits keeps the trace that came with it', () => {
+    const log = new Logbook()
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const parts = [{ type: 'text', text: 'go' }] as const
+    log.inbox({ type: 'user.message', id: 'm', parts, when: 'next', traceparent })
+    log.say('and more')
+    expect(log.session.inputs.map((input) => input.traceparent)).toEqual([traceparent, undefined])
+  })
+
   it('B-FOLD-9: a wake keeps the options that its run will have', () => {
     const log = asking()
     log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'later', key: 'with', options: 'hash' })
