@@ -8,13 +8,6 @@ export const CELL_FAULTS = [
     replace: 'const from = 0',
   },
   {
-    name: 'a cell that has ended takes another program',
-    seed: 402,
-    file: 'src/scripts/script-planner.ts',
-    find: 'if (log.isAskedAgain) {',
-    replace: 'if (log.isAskedAgain && log.end === null) {',
-  },
-  {
     name: 'a divergence of a cell is not seen',
     seed: 11,
     file: 'src/scripts/live-cells.ts',

@@ -16,7 +16,7 @@ export const CONTEXT_FAULTS = [
   },
   {
     name: 'a context is cut again without a reply between',
-    seed: 2,
+    seed: 13,
     file: 'src/runtime/turn/compact-context.ts',
     find: 'if (fill.cut) return null',
     replace: '',

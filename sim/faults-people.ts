@@ -87,7 +87,7 @@ export const PEOPLE_FAULTS = [
   },
   {
     name: 'a reply is written with its secret',
-    seed: 2,
+    seed: 6,
     file: 'src/runtime/commit/add-event.ts',
     find: 'if (redactor) written = redactor.body(written)',
     replace: "if (redactor && written.type !== 'agent.message') written = redactor.body(written)",
