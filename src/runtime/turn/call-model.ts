@@ -121,7 +121,10 @@ export class ModelCaller {
       const answer = readAnswer(await agent.model.call(request, context))
       said = answer.type === 'reply' && answer.usage ? dropUnsoundUsage(answer) : answer
     } catch (error) {
-      said = { type: 'failure', class: 'other', message: thrownText(error), retryable: false }
+      // Money is held by a write: a store that is busy then is an outage, and no word of the model.
+      said = isTemporaryError(error)
+        ? outageFailure(error)
+        : { type: 'failure', class: 'other', message: thrownText(error), retryable: false }
     }
     const shown = context.finish(said.type === 'failure' && said.partial === undefined)
     if (said.type === 'failure') {

@@ -1,5 +1,6 @@
 // The outcomes of effects as events: results, replies, failures, and what is written for an effect that never finished.
 // Nothing here touches the world.
+import { isTemporaryError } from '../state/outages.ts'
 import type { CallKey, FailureKind, Json, Mutable, Proposal, Usage, Verdict } from '../../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../../kernel/event.ts'
 import type { Call } from '../../kernel/ledger.ts'
@@ -205,7 +206,9 @@ export function shownText(said: readonly LiveDelta[], seq: number): string | und
 export function landFailedEffect(effect: StartedEffect, error: unknown): Landing {
   const message = thrownText(error)
   if (effect.type === 'run') return { events: [failedResult(effect.call.key, 'error', message)] }
-  if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
+  // A store that is busy for a moment is an outage: the model is asked again.
+  const retryable = isTemporaryError(error)
+  if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable }] }
   return effect.type === 'end' ? landEnd(effect) : landUnreviewed(effect, 'Failed', message)
 }
 
