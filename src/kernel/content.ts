@@ -172,7 +172,7 @@ export type FileState = Frozen<{
  * `blocks`.
  */
 export type CallTerms = Frozen<{
-  /** Why it does not start at once. Absent: nobody is asked. */
+  /** Why it does not start at once. Absent: it starts without approval. */
   gate?: Gate
   /** The hash of the action and its place, which an approval must name. Only for calls that ask for one. */
   digest?: Hash

@@ -28,7 +28,7 @@ export type Call = Frozen<{
   proposal: Proposal
   /** How the call stands. */
   state: CallState
-  /** The person who changed the arguments, and those of the model. Absent if nobody did. */
+  /** The person who changed the arguments, and those of the model. Absent if they were not changed. */
   edited?: EditRecord
 }>
 export type EditRecord = Frozen<{ by: string; args: Json }>

@@ -81,7 +81,7 @@ export type Rest = Frozen<{
   type: 'rest'
   /** What the session waits for. */
   waiting: Waiting
-  /** When to look again, if nobody comes before. Null: nothing happens by itself. */
+  /** When to look again, if no message comes before. Null: the session does not go on by itself. */
   until: number | null
 }>
 /** What `next` returns: write these events, perform these effects and stop those, or rest. */

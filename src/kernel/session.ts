@@ -151,7 +151,7 @@ export type Session = Frozen<{
   wakes: readonly Wake[]
   /** The seq of an interrupt that has not taken effect yet, or 0. */
   stop: number
-  /** A person paused it, and nobody has resumed it yet. */
+  /** A person paused it, and it was not resumed since. */
   paused: boolean
   /** The open run. Null between runs. */
   run: Run | null

@@ -170,6 +170,26 @@ describe('an outage', () => {
     expect(await store.account(`session:${result.sessionId}`)).toMatchObject({ held: 0 })
   })
 
+  it('B-OUTAGE-28: an answer is kept where the store is busy while it is looked up why the cache of the provider missed', async () => {
+    const inner = storeOf('memory', hasty(50))
+    let asked = 0
+    let refused = 0
+    const read: CompleteStore['read'] = async (...args) => {
+      if (asked === 2 && refused === 0) {
+        refused += 1
+        throw new Fault('store_busy', 'The store is busy.')
+      }
+      return inner.read(...args)
+    }
+    const chaos = await chaosOf(() => `Answer ${++asked}.`)
+    const options = { model: hosted(chaos, 'messages'), store: storeWith(inner, { read }), budget: { sessionUsd: 1 } }
+    await harnessOf(options).open({ id: 's' })
+    expect(await harnessOf(options).session('s').run('One.')).toMatchObject({ text: 'Answer 1.' })
+    expect(await harnessOf(options).session('s').run('Two.')).toMatchObject({ status: 'completed', text: 'Answer 2.' })
+    expect([chaos.requests.length, refused]).toEqual([2, 1])
+    expect(ofType(await eventsOf(inner, 's'), 'model.failed')).toEqual([])
+  })
+
   it('B-ROUTE-14: a fallback to another model of the same key is asked at once while the first must wait', async () => {
     const chaos = await chaosOf((request) =>
       (request.body as { model: string }).model === 'first' ? rateLimitError(100) : 'The second answers.',

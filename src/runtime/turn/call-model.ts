@@ -275,7 +275,7 @@ export class ModelCaller {
     const { route, usage } = answer
     // The previous reply may have come in another process.
     const spoke = messages.some((message) => message.role === 'assistant')
-    const sent = cache.sent ?? (spoke ? await this.#recalled(cache, frame) : null)
+    const sent = cache.sent ?? (spoke ? await this.#recalled(cache, frame).catch(skipWhileBusy) : null)
     // Copied, because a compaction changes the list itself.
     const barred = model.choiceCached ? allow === 'none' : null
     const now = { frame, messages: messages.slice(), route, barred }
@@ -397,6 +397,12 @@ function handoffReply({ messages }: Request, transcript: Transcript, tools: Tool
   if (output?.mode === 'tool')
     return { ...said, parts: [], calls: [{ id: `${id}_answer`, tool: FINAL_RESULT, args: text }] }
   return { ...said, parts: [{ type: 'text', text }], calls: [] }
+}
+
+/** An answer that was paid for is worth more than why the provider's cache missed. */
+function skipWhileBusy(error: unknown): null {
+  if (!isTemporaryError(error)) throw error
+  return null
 }
 
 /** Something that a run needs is unavailable, so the request waits for it as for a provider. */

@@ -206,9 +206,15 @@ export function shownText(said: readonly LiveDelta[], seq: number): string | und
 export function landFailedEffect(effect: StartedEffect, error: unknown): Landing {
   const message = thrownText(error)
   if (effect.type === 'run') return { events: [failedResult(effect.call.key, 'error', message)] }
-  // A store that is busy for a moment is an outage: the model is asked again.
-  const retryable = isTemporaryError(error)
-  if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable }] }
+  if (effect.type === 'call') {
+    const failed = { type: 'model.failed', class: 'other', message } as const
+    // A store that is busy is an outage. The model may have answered before, so what was held counts as spent.
+    return {
+      events: [
+        isTemporaryError(error) ? { ...failed, retryable: true, assumed: true } : { ...failed, retryable: false },
+      ],
+    }
+  }
   return effect.type === 'end' ? landEnd(effect) : landUnreviewed(effect, 'Failed', message)
 }
 
